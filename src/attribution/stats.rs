@@ -1,0 +1,1 @@
+//! Percentiles and the interval union.

@@ -1,0 +1,282 @@
+//! Two sides of trials (or one) give a [`Comparison`]: medians over trials, deltas A − B, findings, notes. Pure.
+//!
+//! What goes in: [`Trial`]s, each made from one [`Trace`](crate::model::Trace). What comes out is what every
+//! report prints; reports compute nothing themselves.
+
+use crate::attribution::{Buckets, Gaps, Group, KernelFamilies, SlowSubmission, Stats};
+use crate::model::{
+    CrossCheck, LeftOut, Nanos, Note, Process, RecordingState, ShaderSamples, Timestamp, Timing,
+    Window, WindowRule,
+};
+
+/// One trial with all its numbers; what is left of a trace after attribution.
+#[derive(Debug, Clone)]
+pub struct Trial {
+    /// Input as it is shown: last path component and as many parents as tell the inputs apart.
+    pub input: String,
+    /// Run number in the recording.
+    pub run: u64,
+    /// Process that was counted.
+    pub process: Process,
+    /// What times are divided by (tokens, frames …); `None`: per trial.
+    pub units: Option<u64>,
+    /// GPU name.
+    pub gpu: Option<String>,
+    /// Rows of the timing table.
+    pub rows_read: u64,
+    /// Submissions of the process before the window was applied.
+    pub submissions_in_process: u64,
+    /// All counted submissions together.
+    pub all: Stats,
+    /// Resolved window.
+    pub window: Window,
+    /// First start of a counted submission.
+    pub first_start: Option<Timestamp>,
+    /// Last end of a counted submission.
+    pub last_end: Option<Timestamp>,
+    /// By duration bucket, in the order of the edges, every bucket present.
+    pub buckets: Vec<Group>,
+    /// By encoder family.
+    pub encoders: Vec<Group>,
+    /// By phase.
+    pub phases: Vec<Group>,
+    /// By channel.
+    pub channels: Vec<Group>,
+    /// Encoders of the process in the encoders list, and those whose phase is a real label; `None` without the list.
+    pub encoder_labels: Option<EncoderLabels>,
+    /// Time of counted submissions whose phase is a real label.
+    pub labelled_total: Nanos,
+    /// Kernels by family; `None` when the trace has no shader list.
+    pub kernels: Option<KernelFamilies>,
+    /// Rows of the Shader Timeline table.
+    pub shader_timeline_rows: Option<u64>,
+    /// Shader Timeline samples by kernel.
+    pub shader_samples: Vec<ShaderSamples>,
+    /// First start to last end of those samples.
+    pub shader_sampled_span: Option<Window>,
+    /// Time between submissions.
+    pub gaps: Gaps,
+    /// The longest submissions, longest first.
+    pub slowest: Vec<SlowSubmission>,
+    /// Rows that are not counted.
+    pub left_out: LeftOut,
+    /// Both timing tables held against each other.
+    pub cross_check: Option<CrossCheck>,
+    /// The recording and its machine.
+    pub state: RecordingState,
+    /// Remarks from joining this trial.
+    pub notes: Vec<Note>,
+    /// See [`Trace::fingerprint`](crate::model::Trace::fingerprint).
+    pub fingerprint: u64,
+}
+
+/// Label coverage of a trial.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct EncoderLabels {
+    /// Encoders of the process.
+    pub all: u64,
+    /// Those whose phase is neither `(unlabelled)` nor `(unknown)` nor `(ambiguous)`.
+    pub labelled: u64,
+}
+
+/// All trials of one thing.
+#[derive(Debug, Clone)]
+pub struct Side {
+    /// Name in every report.
+    pub name: String,
+    /// Trials in the order of the arguments; at least one.
+    pub trials: Vec<Trial>,
+}
+
+/// What holds for the whole comparison; part of the JSON.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Settings {
+    /// Timing table, one for all trials.
+    pub timing: Timing,
+    /// `token`, `frame`, …; `None`: per trial.
+    pub unit: Option<String>,
+    /// Bucket edges.
+    pub buckets: Buckets,
+    /// Window rule of side A.
+    pub window_a: WindowRule,
+    /// Window rule of side B.
+    pub window_b: WindowRule,
+    /// How many rows *Slowest submissions* and *Longest gaps* have.
+    pub slowest: usize,
+}
+
+/// The outcome: everything that a report prints.
+#[derive(Debug, Clone)]
+pub struct Comparison {
+    /// Settings.
+    pub settings: Settings,
+    /// What you work on.
+    pub a: Side,
+    /// What you compare it to; `None` for `report`.
+    pub b: Option<Side>,
+    /// Length of the union (`busy` row: its delta speaks of busy time).
+    pub busy: Row,
+    /// Sum of durations: the median of the trials' totals, not the sum of the rows.
+    pub total: Row,
+    /// By bucket, in edge order.
+    pub buckets: Vec<Row>,
+    /// By encoder family, delta descending.
+    pub encoders: Vec<Row>,
+    /// By phase, A's total descending.
+    pub phases: Vec<Row>,
+    /// By channel, delta descending.
+    pub channels: Vec<Row>,
+    /// Idle stretches by length band, per side.
+    pub gaps: Vec<GapRow>,
+    /// Ranked rows with a positive delta (with one side: the phases with most time).
+    pub findings: Vec<Finding>,
+    /// Remarks on the whole and, named by input, on trials; warnings first.
+    pub notes: Vec<Note>,
+    /// Why the sides must not be called faster or slower; empty when nothing forbids it.
+    pub incomparable: Vec<Incomparable>,
+}
+
+/// A reason why totals of the two sides do not compare.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Incomparable {
+    /// Stable code: `gpu_differs`, `unit_differs`, `window_differs`, `unequal_work`.
+    pub code: &'static str,
+    /// One sentence.
+    pub text: String,
+}
+
+/// One row of a two-sided table.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Row {
+    /// Key (for the single rows: `busy`, `total`).
+    pub key: String,
+    /// Side A; `None` when the key is absent in all its trials.
+    pub a: Option<Cell>,
+    /// Side B; `None` when the key is absent in all its trials, or there is no B.
+    pub b: Option<Cell>,
+    /// How they differ; `None` when there is no B.
+    pub change: Option<Change>,
+    /// `coalesced`, `incomplete`, sorted.
+    pub flags: Vec<&'static str>,
+}
+
+/// How A differs from B: missing is a variant, never a number.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Change {
+    /// Nothing on side B. `delta_us` is A's value; `share_pct` is of B's total, `None` when that is 0.
+    OnlyA {
+        /// µs per unit.
+        delta_us: f64,
+        /// Percent of B's total.
+        share_pct: Option<f64>,
+    },
+    /// Nothing on side A: −100 %.
+    OnlyB {
+        /// µs per unit, ≤ 0.
+        delta_us: f64,
+        /// Percent of B's total.
+        share_pct: Option<f64>,
+    },
+    /// On both sides.
+    Both {
+        /// A − B in µs per unit.
+        delta_us: f64,
+        /// Percent of B; 0 when both are 0, `None` when only B is 0.
+        delta_pct: Option<f64>,
+        /// Percent of B's total.
+        share_pct: Option<f64>,
+        /// Part of the change that comes from the number of submissions: 1 + delta = (1 + count)(1 + per submission).
+        count_pct: Option<f64>,
+        /// Part of the change that comes from the time per submission.
+        per_submission_pct: Option<f64>,
+    },
+}
+
+/// One side of a row: medians over trials of the per-trial values, with their spread.
+///
+/// A trial that lacks the key counts as 0 submissions and 0 ns, and has no percentiles.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Cell {
+    /// Per unit.
+    pub submissions: Over,
+    /// µs per unit.
+    pub total_us: Over,
+    /// µs per unit.
+    pub busy_us: Over,
+    /// Per unit.
+    pub encoders: Option<Over>,
+    /// Per unit.
+    pub command_buffers: Option<Over>,
+    /// µs of GPU time per command buffer: median of the trials' ratios.
+    pub us_per_command_buffer: Option<Over>,
+    /// µs per unit.
+    pub cpu_encode_us: Option<Over>,
+    /// µs per submission.
+    pub p50_us: Option<Over>,
+    /// µs per submission.
+    pub p95_us: Option<Over>,
+    /// µs per submission.
+    pub p99_us: Option<Over>,
+    /// µs per submission.
+    pub mean_us: Option<Over>,
+    /// µs per submission.
+    pub min_us: Option<Over>,
+    /// µs per submission.
+    pub max_us: Option<Over>,
+    /// CPU to GPU latency.
+    pub latency: Option<LatencyCell>,
+    /// Raw values, aligned with the side's trials.
+    pub trials: Vec<Stats>,
+}
+
+/// Latency over trials.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct LatencyCell {
+    /// Samples (median over trials, not per unit).
+    pub samples: Over,
+    /// µs.
+    pub p50_us: Over,
+    /// µs.
+    pub p95_us: Over,
+}
+
+/// A value over the trials of a side.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Over {
+    /// Median of the per-trial values (mean of the middle two).
+    pub median: f64,
+    /// Lowest.
+    pub low: f64,
+    /// Highest.
+    pub high: f64,
+}
+
+/// One band of the gap histogram, both sides; counts and µs per unit, medians over trials.
+#[derive(Debug, Clone, PartialEq)]
+pub struct GapRow {
+    /// Band name (`lt_10us`, `10_100us`, …).
+    pub key: String,
+    /// Gaps per unit on side A.
+    pub a_count: Over,
+    /// Idle µs per unit on side A.
+    pub a_idle_us: Over,
+    /// Gaps per unit and idle µs per unit on side B.
+    pub b: Option<(Over, Over)>,
+}
+
+/// Something to look at first.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Finding {
+    /// `buckets`, `encoders`, `phases`, `channels`, or `submissions` for a single one that hides the rest.
+    pub section: &'static str,
+    /// Row key.
+    pub key: String,
+    /// µs per unit: A − B, or with one side the time itself; `None` for `submissions`.
+    pub delta_us: Option<f64>,
+    /// Percent of B's total, or with one side of the total.
+    pub share_pct: Option<f64>,
+    /// A hint from the user's configuration.
+    pub hint: Option<String>,
+    /// One sentence for the text reports.
+    pub text: String,
+}

@@ -1,0 +1,22 @@
+//! Where the GPU time of a Metal System Trace goes, and why one engine is slower than another.
+//!
+//! Data goes one way: `source` (bytes) → `xml` (tokens) → `tables` (typed rows) → `join`
+//! ([`model::Trace`]) → `attribution` (numbers) → `compare` → `report`. A line may use only what stands above it.
+
+#![cfg_attr(
+    test,
+    allow(
+        clippy::unwrap_used,
+        clippy::expect_used,
+        clippy::panic,
+        clippy::indexing_slicing,
+        clippy::float_cmp
+    )
+)]
+
+pub mod attribution;
+pub mod compare;
+pub mod error;
+pub mod model;
+
+pub use error::{Error, ErrorKind, Result};
