@@ -18,5 +18,7 @@ pub mod attribution;
 pub mod compare;
 pub mod error;
 pub mod model;
+pub mod source;
+pub mod xml;
 
 pub use error::{Error, ErrorKind, Result};

@@ -2,9 +2,7 @@
 
 /// Kernel names by family, sorted.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct KernelFamilies(
-    pub std::collections::BTreeMap<String, std::collections::BTreeSet<String>>,
-);
+pub struct KernelFamilies(pub std::collections::BTreeMap<String, std::collections::BTreeSet<String>>);
 
 /// Ordered prefix rules.
 #[derive(Debug, Clone)]

@@ -5,8 +5,7 @@
 
 use crate::attribution::{Buckets, Gaps, Group, KernelFamilies, SlowSubmission, Stats};
 use crate::model::{
-    CrossCheck, LeftOut, Nanos, Note, Process, RecordingState, ShaderSamples, Timestamp, Timing,
-    Window, WindowRule,
+    CrossCheck, LeftOut, Nanos, Note, Process, RecordingState, ShaderSamples, Timestamp, Timing, Window, WindowRule,
 };
 
 /// One trial with all its numbers; what is left of a trace after attribution.
