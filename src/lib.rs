@@ -17,8 +17,11 @@
 pub mod attribution;
 pub mod compare;
 pub mod error;
+pub mod join;
 pub mod model;
+pub mod recording;
 pub mod source;
+pub mod tables;
 pub mod xml;
 
 pub use error::{Error, ErrorKind, Result};
