@@ -54,9 +54,9 @@ impl StandIn {
         Bundle::open(&self.path("run.trace"), self.options()).unwrap()
     }
 
-    fn impatient(&self) -> Bundle {
+    fn impatient(&self, seconds: u64) -> Bundle {
         let options = XctraceOptions {
-            timeout: Duration::from_secs(1),
+            timeout: Duration::from_secs(seconds),
             ..self.options()
         };
         Bundle::open(&self.path("run.trace"), options).unwrap()
