@@ -22,6 +22,7 @@ pub mod model;
 pub mod recording;
 pub mod source;
 pub mod tables;
+pub mod xctrace;
 pub mod xml;
 
 pub use error::{Error, ErrorKind, Result};
