@@ -3,10 +3,11 @@
 //! What goes in: [`Trial`]s, each made from one [`Trace`](crate::model::Trace). What comes out is what every
 //! report prints; reports compute nothing themselves.
 
-use crate::attribution::{Buckets, Gaps, Group, KernelFamilies, SlowSubmission, Stats};
+use crate::attribution::{Buckets, Gaps, Group, KernelFamilies, KernelRules, SlowSubmission, Stats};
+use crate::error::Result;
 use crate::model::{
-    CrossCheck, LeftOut, Nanos, Note, Process, RecordingState, ShaderSamples, Timestamp, Timing,
-    Window, WindowRule,
+    CrossCheck, LeftOut, Nanos, Note, Process, RecordingState, ShaderSamples, Timestamp, Timing, Trace, Window,
+    WindowRule,
 };
 
 /// One trial with all its numbers; what is left of a trace after attribution.
@@ -279,4 +280,32 @@ pub struct Finding {
     pub hint: Option<String>,
     /// One sentence for the text reports.
     pub text: String,
+}
+
+/// How a trace becomes a trial.
+#[derive(Debug, Clone)]
+pub struct TrialOptions {
+    /// Duration buckets.
+    pub buckets: Buckets,
+    /// Kernel families.
+    pub kernel_rules: KernelRules,
+    /// How many of the slowest submissions and of the longest gaps are kept.
+    pub slowest: usize,
+}
+
+impl Trial {
+    /// All numbers of one trace; `input` as it is shown, `units` for this trial.
+    pub fn from_trace(_trace: &Trace, _input: String, _units: Option<u64>, _options: &TrialOptions) -> Trial {
+        todo!()
+    }
+}
+
+/// Compares side A with side B, or describes side A alone.
+pub fn compare(_a: Side, _b: Option<Side>, _settings: Settings) -> Result<Comparison> {
+    todo!()
+}
+
+/// The outcome in one or two sentences.
+pub fn headline(_comparison: &Comparison) -> String {
+    String::new()
 }
