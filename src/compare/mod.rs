@@ -1,13 +1,24 @@
 //! Two sides of trials (or one) give a [`Comparison`]: medians over trials, deltas A − B, findings, notes. Pure.
 //!
 //! What goes in: [`Trial`]s, each made from one [`Trace`](crate::model::Trace). What comes out is what every
-//! report prints; reports compute nothing themselves.
+//! report prints; reports compute nothing themselves. `trial` makes trials, `rows` medians and deltas,
+//! `findings` what to look at first, `notes` what limits the comparison, `words` the sentences' numbers.
 
-use crate::attribution::{Buckets, Gaps, Group, KernelFamilies, KernelRules, SlowSubmission, Stats};
-use crate::error::Result;
+mod findings;
+mod notes;
+mod rows;
+mod trial;
+mod words;
+
+pub use trial::TrialOptions;
+pub use words::headline;
+
+use std::collections::HashMap;
+
+use crate::attribution::{Buckets, Gaps, Group, KernelFamilies, SlowSubmission, Stats};
+use crate::error::{Error, Result};
 use crate::model::{
-    CrossCheck, LeftOut, Nanos, Note, Process, RecordingState, ShaderSamples, Timestamp, Timing, Trace, Window,
-    WindowRule,
+    CrossCheck, LeftOut, Nanos, Note, Process, RecordingState, ShaderSamples, Timestamp, Timing, Window, WindowRule,
 };
 
 /// One trial with all its numbers; what is left of a trace after attribution.
@@ -282,30 +293,58 @@ pub struct Finding {
     pub text: String,
 }
 
-/// How a trace becomes a trial.
-#[derive(Debug, Clone)]
-pub struct TrialOptions {
-    /// Duration buckets.
-    pub buckets: Buckets,
-    /// Kernel families.
-    pub kernel_rules: KernelRules,
-    /// How many of the slowest submissions and of the longest gaps are kept.
-    pub slowest: usize,
+/// Compares side A with side B, or describes side A alone.
+///
+/// Refused: the same recording twice on one side (it would count as two trials), and 0 units.
+pub fn compare(a: Side, b: Option<Side>, settings: Settings) -> Result<Comparison> {
+    for side in std::iter::once(&a).chain(&b) {
+        refuse_repeats(side)?;
+        refuse_zero_units(side)?;
+    }
+    let sides = rows::Sides { a: &a, b: b.as_ref() };
+    let mut comparison = Comparison {
+        busy: rows::busy(&sides),
+        total: rows::total(&sides),
+        buckets: rows::buckets(&sides, &settings.buckets),
+        encoders: rows::encoders(&sides),
+        phases: rows::phases(&sides),
+        channels: rows::channels(&sides),
+        gaps: rows::gaps(&sides),
+        findings: Vec::new(),
+        notes: Vec::new(),
+        incomparable: Vec::new(),
+        settings,
+        a,
+        b,
+    };
+    comparison.incomparable = notes::incomparable(&comparison);
+    comparison.findings = findings::findings(&comparison);
+    comparison.notes = notes::notes(&comparison);
+    Ok(comparison)
 }
 
-impl Trial {
-    /// All numbers of one trace; `input` as it is shown, `units` for this trial.
-    pub fn from_trace(_trace: &Trace, _input: String, _units: Option<u64>, _options: &TrialOptions) -> Trial {
-        todo!()
+fn refuse_repeats(side: &Side) -> Result<()> {
+    let mut seen = HashMap::new();
+    for trial in &side.trials {
+        if let Some(first) = seen.insert(trial.fingerprint, &trial.input) {
+            let message = format!("`{first}` and `{}` are the same recording, on one side", trial.input);
+            return Err(
+                Error::usage(message).with_help("give each trial once: a repeated one would count as another run")
+            );
+        }
+    }
+    Ok(())
+}
+
+fn refuse_zero_units(side: &Side) -> Result<()> {
+    match side.trials.iter().find(|trial| trial.units == Some(0)) {
+        Some(trial) => Err(
+            Error::usage(format!("`{}`: times cannot be divided by 0 units", trial.input))
+                .with_help("give the number of tokens (or frames) that the trial made, or none at all"),
+        ),
+        None => Ok(()),
     }
 }
 
-/// Compares side A with side B, or describes side A alone.
-pub fn compare(_a: Side, _b: Option<Side>, _settings: Settings) -> Result<Comparison> {
-    todo!()
-}
-
-/// The outcome in one or two sentences.
-pub fn headline(_comparison: &Comparison) -> String {
-    String::new()
-}
+#[cfg(test)]
+mod tests;
