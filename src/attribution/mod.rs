@@ -8,9 +8,12 @@ pub mod group;
 pub mod kernels;
 pub mod stats;
 
-pub use gaps::{Gap, GapBand, Gaps};
-pub use group::{Attribution, Buckets, GroupBy, attribute};
-pub use kernels::{KernelFamilies, KernelRules};
+#[cfg(test)]
+pub(crate) mod fixture;
+
+pub use gaps::{Gap, GapBand, Gaps, gaps};
+pub use group::{Attribution, Buckets, GroupBy, Key, attribute, encoder_family, is_real_label, phase};
+pub use kernels::{KernelFamilies, KernelRule, KernelRules};
 
 use crate::model::{Nanos, Timestamp};
 

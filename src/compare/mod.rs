@@ -1,9 +1,22 @@
 //! Two sides of trials (or one) give a [`Comparison`]: medians over trials, deltas A − B, findings, notes. Pure.
 //!
 //! What goes in: [`Trial`]s, each made from one [`Trace`](crate::model::Trace). What comes out is what every
-//! report prints; reports compute nothing themselves.
+//! report prints; reports compute nothing themselves. `trial` makes trials, `rows` medians and deltas,
+//! `findings` what to look at first, `notes` what limits the comparison, `words` the sentences' numbers.
+
+mod findings;
+mod notes;
+mod rows;
+mod trial;
+mod words;
+
+pub use trial::TrialOptions;
+pub use words::headline;
+
+use std::collections::HashMap;
 
 use crate::attribution::{Buckets, Gaps, Group, KernelFamilies, SlowSubmission, Stats};
+use crate::error::{Error, Result};
 use crate::model::{
     CrossCheck, LeftOut, Nanos, Note, Process, RecordingState, ShaderSamples, Timestamp, Timing, Window, WindowRule,
 };
@@ -279,3 +292,59 @@ pub struct Finding {
     /// One sentence for the text reports.
     pub text: String,
 }
+
+/// Compares side A with side B, or describes side A alone.
+///
+/// Refused: the same recording twice on one side (it would count as two trials), and 0 units.
+pub fn compare(a: Side, b: Option<Side>, settings: Settings) -> Result<Comparison> {
+    for side in std::iter::once(&a).chain(&b) {
+        refuse_repeats(side)?;
+        refuse_zero_units(side)?;
+    }
+    let sides = rows::Sides { a: &a, b: b.as_ref() };
+    let mut comparison = Comparison {
+        busy: rows::busy(&sides),
+        total: rows::total(&sides),
+        buckets: rows::buckets(&sides, &settings.buckets),
+        encoders: rows::encoders(&sides),
+        phases: rows::phases(&sides),
+        channels: rows::channels(&sides),
+        gaps: rows::gaps(&sides),
+        findings: Vec::new(),
+        notes: Vec::new(),
+        incomparable: Vec::new(),
+        settings,
+        a,
+        b,
+    };
+    comparison.incomparable = notes::incomparable(&comparison);
+    comparison.findings = findings::findings(&comparison);
+    comparison.notes = notes::notes(&comparison);
+    Ok(comparison)
+}
+
+fn refuse_repeats(side: &Side) -> Result<()> {
+    let mut seen = HashMap::new();
+    for trial in &side.trials {
+        if let Some(first) = seen.insert(trial.fingerprint, &trial.input) {
+            let message = format!("`{first}` and `{}` are the same recording, on one side", trial.input);
+            return Err(
+                Error::usage(message).with_help("give each trial once: a repeated one would count as another run")
+            );
+        }
+    }
+    Ok(())
+}
+
+fn refuse_zero_units(side: &Side) -> Result<()> {
+    match side.trials.iter().find(|trial| trial.units == Some(0)) {
+        Some(trial) => Err(
+            Error::usage(format!("`{}`: times cannot be divided by 0 units", trial.input))
+                .with_help("give the number of tokens (or frames) that the trial made, or none at all"),
+        ),
+        None => Ok(()),
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,101 @@
+//! One trace becomes one trial: every grouping, gaps and the slowest submissions.
+
+use super::{EncoderLabels, Trial};
+use crate::attribution::group::{attribute_ranked, family_keys, key_of, phase_keys};
+use crate::attribution::stats::{Ranked, all};
+use crate::attribution::{Buckets, GroupBy, KernelFamilies, KernelRules, SlowSubmission, gaps, is_real_label};
+use crate::model::{Nanos, Submission, Trace};
+
+/// How a trace becomes a trial.
+#[derive(Debug, Clone, Default)]
+pub struct TrialOptions {
+    /// Duration buckets.
+    pub buckets: Buckets,
+    /// Kernel families.
+    pub kernel_rules: KernelRules,
+    /// How many of the slowest submissions and of the longest gaps are kept.
+    pub slowest: usize,
+}
+
+impl Trial {
+    /// All numbers of one trace; `input` as it is shown, `units` for this trial.
+    pub fn from_trace(trace: &Trace, input: String, units: Option<u64>, options: &TrialOptions) -> Trial {
+        let ranked = Ranked::new(trace);
+        let groups = |by: &GroupBy| attribute_ranked(trace, by, &ranked).groups;
+        let phases = groups(&GroupBy::Phase);
+        let labelled = phases
+            .iter()
+            .filter(|group| is_real_label(&group.key))
+            .map(|group| group.stats.total.0);
+        let labelled_total = Nanos(labelled.fold(0, u64::saturating_add));
+        Trial {
+            input,
+            run: trace.run,
+            process: trace.process.clone(),
+            units,
+            gpu: trace.gpu.clone(),
+            rows_read: trace.rows_read,
+            submissions_in_process: trace.submissions_in_process,
+            all: all(trace, &ranked),
+            window: trace.window,
+            first_start: trace.submissions.iter().map(|s| s.start).min(),
+            last_end: trace.submissions.iter().map(Submission::end).max(),
+            buckets: groups(&GroupBy::Bucket(options.buckets.clone())),
+            encoders: groups(&GroupBy::Encoder),
+            phases,
+            channels: groups(&GroupBy::Channel),
+            encoder_labels: encoder_labels(trace),
+            labelled_total,
+            kernels: trace
+                .kernels
+                .as_ref()
+                .map(|kernels| KernelFamilies::new(kernels, &options.kernel_rules)),
+            shader_timeline_rows: trace.shader_timeline_rows,
+            shader_samples: trace.shader_samples.clone(),
+            shader_sampled_span: trace.shader_sampled_span,
+            gaps: gaps(trace, options.slowest),
+            slowest: slowest(trace, options.slowest),
+            left_out: trace.left_out.clone(),
+            cross_check: trace.cross_check,
+            state: trace.state.clone(),
+            notes: trace.notes.clone(),
+            fingerprint: trace.fingerprint,
+        }
+    }
+}
+
+fn encoder_labels(trace: &Trace) -> Option<EncoderLabels> {
+    let keys = phase_keys(trace);
+    let encoders = trace.encoders.as_ref()?;
+    let labelled = encoders
+        .iter()
+        .filter(|encoder| is_real_label(key_of(&keys, encoder.label)))
+        .count();
+    Some(EncoderLabels {
+        all: encoders.len() as u64,
+        labelled: labelled as u64,
+    })
+}
+
+/// The longest submissions, longest first, then in the order of their starts.
+fn slowest(trace: &Trace, count: usize) -> Vec<SlowSubmission> {
+    let mut longest: Vec<&Submission> = trace.submissions.iter().collect();
+    longest.sort_by(|a, b| {
+        b.duration
+            .cmp(&a.duration)
+            .then(a.start.cmp(&b.start))
+            .then(a.id.cmp(&b.id))
+    });
+    longest.truncate(count);
+    let (phases, families) = (phase_keys(trace), family_keys(trace));
+    longest
+        .into_iter()
+        .map(|submission| SlowSubmission {
+            start: submission.start,
+            duration: submission.duration,
+            channel: trace.names.get(submission.channel).to_owned(),
+            phase: key_of(&phases, submission.label).to_owned(),
+            encoder: key_of(&families, submission.label).to_owned(),
+        })
+        .collect()
+}
