@@ -14,6 +14,7 @@
     )
 )]
 
+pub mod analysis;
 pub mod attribution;
 pub mod compare;
 pub mod error;

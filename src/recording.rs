@@ -384,6 +384,8 @@ impl Builder {
         let runs = self.contents.as_ref().map_or(&[][..], |contents| &contents.runs);
         match reference {
             RunReference::Number(number) => number,
+            // A table of contents of one run (as `export` writes it) says which run all of it is.
+            RunReference::Place(_) if runs.len() == 1 => runs.first().map_or(1, |run| run.number),
             RunReference::Place(place) => usize::try_from(place.saturating_sub(1))
                 .ok()
                 .and_then(|at| runs.get(at))

@@ -1,0 +1,319 @@
+//! The way through the house: inputs are read, joined, attributed and compared.
+//!
+//! What goes in is a [`Request`] (inputs of one or two sides and how to look at them); what comes out is a
+//! [`Comparison`] and, when the user asked to go on without them, the inputs that could not be used.
+
+use std::path::{Path, PathBuf};
+
+use crate::compare::{Comparison, Settings, Side, Trial, TrialOptions, compare};
+use crate::error::{Error, Result};
+use crate::join::{JoinOptions, ProcessChoice, RunInput, TimingChoice, choose_timing, join};
+use crate::model::{Note, Timing};
+use crate::recording::{Progress, ReadOptions, Recording, read_recording};
+use crate::source::Source;
+
+/// One side, as asked for.
+#[derive(Debug, Clone, Default)]
+pub struct SideRequest {
+    /// Its inputs; each run of each is a trial.
+    pub inputs: Vec<PathBuf>,
+    /// Its name; `None`: the process's, else the first input's.
+    pub name: Option<String>,
+    /// Units per trial: none, one for all, or one each.
+    pub units: Vec<u64>,
+    /// Process and window.
+    pub join: JoinOptions,
+}
+
+/// What is to be compared or reported.
+#[derive(Debug, Clone, Default)]
+pub struct Request {
+    /// What you work on.
+    pub a: SideRequest,
+    /// What you compare it to.
+    pub b: Option<SideRequest>,
+    /// Which timing table.
+    pub timing: TimingChoice,
+    /// What units are called; counts only when a side has units.
+    pub unit: String,
+    /// Buckets, kernel families, lengths of lists.
+    pub trial: TrialOptions,
+    /// Runs, and how bundles are exported.
+    pub read: ReadOptions,
+    /// Go on without inputs that cannot be used.
+    pub keep_going: bool,
+}
+
+/// What came of a request.
+#[derive(Debug)]
+pub struct Outcome {
+    /// The comparison.
+    pub comparison: Comparison,
+    /// Inputs that are missing from it, with the reason.
+    pub missing: Vec<(String, Error)>,
+}
+
+/// Reads, joins, attributes and compares.
+///
+/// # Errors
+/// The first input that cannot be used (all of a side's, with `keep_going`), units that do not fit the trials, or
+/// the same recording twice on a side.
+pub fn analyse(request: &Request, progress: &dyn Progress) -> Result<Outcome> {
+    let names = shown_inputs(
+        request
+            .a
+            .inputs
+            .iter()
+            .chain(request.b.iter().flat_map(|side| &side.inputs))
+            .map(PathBuf::as_path),
+    );
+    let mut names = names.into_iter();
+    let mut missing = Vec::new();
+    let mut read = |side: &SideRequest| -> Result<Vec<ReadInput>> {
+        let mut inputs = Vec::new();
+        let only_units = side.units.len() == side.inputs.len() && side.units.len() > 1;
+        for (at, path) in side.inputs.iter().enumerate() {
+            let shown = names.next().unwrap_or_else(|| path.display().to_string());
+            let units = if only_units { side.units.get(at).copied() } else { None };
+            match Source::from_argument(path).and_then(|source| read_recording(&source, &request.read, progress)) {
+                Ok(recording) => inputs.push(ReadInput {
+                    recording,
+                    shown,
+                    units,
+                }),
+                Err(error) if request.keep_going => missing.push((shown, error)),
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(inputs)
+    };
+    let mut a = read(&request.a)?;
+    let mut b = request.b.as_ref().map(&mut read).transpose()?;
+    let timing = loop {
+        match timing_of(request, &a, b.as_deref()) {
+            Ok(timing) => break timing,
+            Err((error, at)) => {
+                // Without this input the others may still have a table in common.
+                let side = match at {
+                    Some((0, at)) => Some((&mut a, at)),
+                    Some((_, at)) => b.as_mut().map(|b| (b, at)),
+                    None => None,
+                };
+                match side {
+                    Some((side, at)) if request.keep_going => missing.push((side.remove(at).shown, error)),
+                    _ => return Err(error),
+                }
+            }
+        }
+    };
+    let a = trials(request, &request.a, a, timing, &mut missing)?;
+    let b = match (&request.b, b) {
+        (Some(side), Some(inputs)) => Some((side, trials(request, side, inputs, timing, &mut missing)?)),
+        _ => None,
+    };
+    let has_units = !request.a.units.is_empty() || request.b.as_ref().is_some_and(|side| !side.units.is_empty());
+    let settings = Settings {
+        timing,
+        unit: has_units.then(|| request.unit.clone()),
+        buckets: request.trial.buckets.clone(),
+        window_a: request.a.join.window,
+        window_b: request
+            .b
+            .as_ref()
+            .map_or(request.a.join.window, |side| side.join.window),
+        slowest: request.trial.slowest,
+    };
+    let mut names = (
+        side_name(&request.a, &a),
+        b.as_ref().map(|(side, trials)| side_name(side, trials)),
+    );
+    if names.1.as_ref() == Some(&names.0) {
+        names = (format!("{} (A)", names.0), names.1.map(|name| format!("{name} (B)")));
+    }
+    let b = b.zip(names.1).map(|((_, trials), name)| Side { name, trials });
+    let mut comparison = compare(
+        Side {
+            name: names.0,
+            trials: a,
+        },
+        b,
+        settings,
+    )?;
+    let lost = missing
+        .iter()
+        .map(|(input, error)| Note::warning("missing_trial", format!("{input} is missing: {}", error.kind())));
+    comparison.notes.splice(0..0, lost);
+    Ok(Outcome { comparison, missing })
+}
+
+/// An input that was read, as it is shown.
+struct ReadInput {
+    recording: Recording,
+    shown: String,
+    units: Option<u64>,
+}
+
+/// The timing table, or the error and the input (side, place) that it is about.
+fn timing_of(
+    request: &Request,
+    a: &[ReadInput],
+    b: Option<&[ReadInput]>,
+) -> std::result::Result<Timing, (Error, Option<(usize, usize)>)> {
+    let sides = [Some((&request.a, a)), request.b.as_ref().zip(b)];
+    let mut runs = Vec::new();
+    for (side, inputs) in sides.into_iter().flatten() {
+        if inputs.is_empty() {
+            return Err((
+                Error::unfit("no input of a side could be used").with_help("see the errors above"),
+                None,
+            ));
+        }
+        let trials: usize = inputs.iter().map(|input| input.recording.runs.len()).sum();
+        if let (ProcessChoice::Pid(pid), 2..) = (&side.join.process, trials) {
+            let error = Error::usage(format!(
+                "--process {pid}: a pid stands for one recording only, and there are {trials} trials"
+            ))
+            .with_help("choose the process by its name");
+            return Err((error, None));
+        }
+        for input in inputs {
+            for run in &input.recording.runs {
+                runs.push(RunInput {
+                    recording: &input.recording,
+                    run,
+                    options: &side.join,
+                });
+            }
+        }
+    }
+    choose_timing(&runs, request.timing).map_err(|error| {
+        // Which single input has no usable table at all?
+        for (number, (side, inputs)) in sides.into_iter().flatten().enumerate() {
+            for (at, input) in inputs.iter().enumerate() {
+                let fits = input.recording.runs.iter().all(|run| {
+                    let only = RunInput {
+                        recording: &input.recording,
+                        run,
+                        options: &side.join,
+                    };
+                    choose_timing(&[only], request.timing).is_ok()
+                });
+                if !fits {
+                    return (error, Some((number, at)));
+                }
+            }
+        }
+        (error, None)
+    })
+}
+
+fn trials(
+    request: &Request,
+    side: &SideRequest,
+    inputs: Vec<ReadInput>,
+    timing: Timing,
+    missing: &mut Vec<(String, Error)>,
+) -> Result<Vec<Trial>> {
+    let count: usize = inputs.iter().map(|input| input.recording.runs.len()).sum();
+    let per_input = inputs.iter().all(|input| input.units.is_some());
+    if side.units.len() > 1 && side.units.len() != count && !per_input {
+        return Err(
+            Error::usage(format!("{} unit counts for {count} trials", side.units.len()))
+                .with_help("give --tokens once for all trials, or once per trial in their order"),
+        );
+    }
+    let mut trials = Vec::new();
+    for input in inputs {
+        for run in &input.recording.runs {
+            let units = match side.units.as_slice() {
+                [] => None,
+                [one] => Some(*one),
+                several => input.units.or_else(|| several.get(trials.len()).copied()),
+            };
+            let joined = join(
+                &RunInput {
+                    recording: &input.recording,
+                    run,
+                    options: &side.join,
+                },
+                timing,
+            );
+            match joined {
+                Ok(trace) => trials.push(Trial::from_trace(&trace, input.shown.clone(), units, &request.trial)),
+                Err(error) if request.keep_going => missing.push((input.shown.clone(), error)),
+                Err(error) => return Err(error),
+            }
+        }
+    }
+    if trials.is_empty() {
+        return Err(Error::unfit("no trial of a side could be used").with_help("see the errors above"));
+    }
+    Ok(trials)
+}
+
+fn side_name(side: &SideRequest, trials: &[Trial]) -> String {
+    if let Some(name) = &side.name {
+        return name.clone();
+    }
+    let mut names = trials.iter().map(|trial| trial.process.name.as_str());
+    let first = names.next().unwrap_or("");
+    if !first.is_empty() && first != "all" && names.all(|name| name == first) {
+        return first.to_owned();
+    }
+    trials.first().map_or_else(String::new, |trial| trial.input.clone())
+}
+
+/// Inputs as they are shown: the last path component, and as many parents as tell them apart; never a whole path
+/// of somebody's machine when less will do.
+fn shown_inputs<'a>(paths: impl Iterator<Item = &'a Path>) -> Vec<String> {
+    let parts: Vec<Vec<String>> = paths
+        .map(|path| {
+            let normal = path.components().filter_map(|part| match part {
+                std::path::Component::Normal(name) => Some(name.to_string_lossy().into_owned()),
+                std::path::Component::ParentDir => Some("..".to_owned()),
+                _ => None,
+            });
+            let parts: Vec<String> = normal.collect();
+            match parts.as_slice() {
+                [only] if only == "-" => vec!["stdin".to_owned()],
+                [] => vec![".".to_owned()],
+                _ => parts,
+            }
+        })
+        .collect();
+    let tail = |parts: &[String], depth: usize| {
+        parts
+            .get(parts.len().saturating_sub(depth)..)
+            .unwrap_or(parts)
+            .join("/")
+    };
+    parts
+        .iter()
+        .map(|own| {
+            let mut depth = 1;
+            while depth < own.len()
+                && parts
+                    .iter()
+                    .any(|other| other != own && tail(other, depth) == tail(own, depth))
+            {
+                depth += 1;
+            }
+            tail(own, depth)
+        })
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn inputs_are_shown_by_as_little_of_their_path_as_tells_them_apart() {
+        let shown = |paths: &[&str]| shown_inputs(paths.iter().map(Path::new));
+        assert_eq!(shown(&["/home/u/a/run-1", "/home/u/a/run-2"]), ["run-1", "run-2"]);
+        assert_eq!(shown(&["/x/old/1", "/x/new/1", "/x/new/2"]), ["old/1", "new/1", "2"]);
+        assert_eq!(shown(&["a", "a"]), ["a", "a"]);
+        assert_eq!(shown(&["-", "."]), ["stdin", "."]);
+        assert_eq!(shown(&["x/1", "1"]), ["x/1", "1"]);
+    }
+}
