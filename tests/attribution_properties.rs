@@ -66,14 +66,14 @@ fn build(mut rows: Vec<Raw>, cut: u64, fingerprint: u64) -> Trace {
             command_buffer: encoder.and_then(|id| CommandBufferId::new(id / 2)),
             latency: (duration % 2 == 0).then_some(Nanos(duration / 2)),
             channel: channels[*channel],
-            label: LabelId(*label as u32),
+            label: LabelId(u32::try_from(*label).unwrap()),
         })
         .collect();
     let first = submissions.first().map_or(0, |s| s.start.0);
     let last = submissions.iter().map(|s| s.end().0).max().unwrap_or(0);
     let encoders = (1..20).map(|id| Encoder {
         id: EncoderId::new(id).unwrap(),
-        label: LabelId((id % LABELS.len() as u64) as u32),
+        label: LabelId(u32::try_from(id % LABELS.len() as u64).unwrap()),
         cpu_encode: Some(Nanos(id * 10)),
         has_gpu_rows: rows.iter().any(|row| row.4 == Some(id)),
     });
