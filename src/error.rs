@@ -198,15 +198,13 @@ impl Error {
             ErrorKind::Layout { .. } | ErrorKind::CellCount { .. } => Some(
                 "the columns are shifted, so every number after this row would be wrong; please report the Xcode version with this row",
             ),
-            ErrorKind::Truncated { .. } => Some(
-                "export it again, or copy it again; rows read before the cut are not shown as if they were all",
-            ),
-            ErrorKind::DanglingReference { .. } => Some(
-                "the file was cut or edited: a value that it refers to is gone; use the file as xctrace wrote it",
-            ),
-            ErrorKind::Empty => {
-                Some("export it again; `trace-attr export` makes the files on a Mac")
+            ErrorKind::Truncated { .. } => {
+                Some("export it again, or copy it again; rows read before the cut are not shown as if they were all")
             }
+            ErrorKind::DanglingReference { .. } => {
+                Some("the file was cut or edited: a value that it refers to is gone; use the file as xctrace wrote it")
+            }
+            ErrorKind::Empty => Some("export it again; `trace-attr export` makes the files on a Mac"),
             _ => None,
         }
     }

@@ -17,6 +17,12 @@
 pub mod attribution;
 pub mod compare;
 pub mod error;
+pub mod join;
 pub mod model;
+pub mod recording;
+pub mod source;
+pub mod tables;
+pub mod xctrace;
+pub mod xml;
 
 pub use error::{Error, ErrorKind, Result};

@@ -245,9 +245,7 @@ impl Reason {
             Reason::UnpairedStart => "a start point without an end point",
             Reason::UnpairedEnd => "an end point without a start point",
             Reason::OtherFunction => "a point that is neither start nor end",
-            Reason::Invalid => {
-                "no usable start or duration (NULL, negative, or after the recording)"
-            }
+            Reason::Invalid => "no usable start or duration (NULL, negative, or after the recording)",
             Reason::NoMapping => "not in the submission map, so its process is not known",
             Reason::NoProcess => "no process in the trace",
             Reason::OtherProcess => "belongs to another process",

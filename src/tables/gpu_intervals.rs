@@ -1,0 +1,230 @@
+//! `metal-gpu-intervals`: what the GPU ran and when, for every process of the machine.
+//!
+//! ```xml
+//! <row><start-time …>782830041</start-time><duration …>505542</duration><gpu-channel-name …>Compute</…>…<metal-nesting-level …>0</…>
+//! <formatted-label fmt="Command Buffer 0:Compute Command 0  (python (96601)) 0x3498a4b4"><string …>Command Buffer 0:Compute Command 0</string>…
+//! ```
+//! Traps: the window server's rows are in it even when one process was recorded; the process is a reference into
+//! the label of an earlier row; an encoder can have several rows, so its id is no key.
+
+use super::{ProcessId, Table, Texts, opt_u64};
+use crate::error::Result;
+use crate::model::{CommandBufferId, EncoderId, Label, LabelId, NameId, Names, Nanos, SubmissionId};
+use crate::xml::{Cell, CellKind, ColumnIndex, Row, Schema};
+
+/// One interval.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct IntervalRow {
+    /// ns since the recording began; `None` when the trace has no usable value.
+    pub start: Option<u64>,
+    /// Length in ns; `None` when the trace has no usable value.
+    pub duration: Option<u64>,
+    /// `Compute`, `Vertex`, …
+    pub channel: Option<NameId>,
+    /// CPU to GPU latency.
+    pub latency: Option<Nanos>,
+    /// Lane; a nested row repeats a shallower one only when it lies inside it.
+    pub depth: u32,
+    /// What the row itself says about its labels.
+    pub label: Option<LabelId>,
+    /// Its process.
+    pub process: Option<ProcessId>,
+    /// GPU name.
+    pub gpu: Option<NameId>,
+    /// Its command buffer.
+    pub command_buffer: Option<CommandBufferId>,
+    /// Its encoder.
+    pub encoder: Option<EncoderId>,
+    /// Its submission.
+    pub submission: Option<SubmissionId>,
+}
+
+/// Places of its columns.
+pub struct Columns {
+    start: ColumnIndex,
+    duration: ColumnIndex,
+    channel: Option<ColumnIndex>,
+    latency: Option<ColumnIndex>,
+    depth: Option<ColumnIndex>,
+    label: Option<ColumnIndex>,
+    process: Option<ColumnIndex>,
+    gpu: Option<ColumnIndex>,
+    command_buffer: Option<ColumnIndex>,
+    encoder: Option<ColumnIndex>,
+    submission: Option<ColumnIndex>,
+}
+
+impl Table for IntervalRow {
+    const SCHEMA: &'static str = "metal-gpu-intervals";
+    type Columns = Columns;
+
+    fn bind(schema: &Schema) -> Result<Columns> {
+        Ok(Columns {
+            start: schema.column("start")?,
+            duration: schema.column("duration")?,
+            channel: schema.opt_column("channel-name"),
+            latency: schema.opt_column("start-latency"),
+            depth: schema.opt_column("event-depth"),
+            label: schema.opt_column("event-label"),
+            process: schema.opt_column("process"),
+            gpu: schema.opt_column("gpu"),
+            command_buffer: schema.opt_column("cmdbuffer-id"),
+            encoder: schema.opt_column("encoder-id"),
+            submission: schema.opt_column("gpu-submission-id"),
+        })
+    }
+
+    fn read(row: &Row<'_>, columns: &Columns, texts: &mut Texts) -> Result<Self> {
+        Ok(IntervalRow {
+            start: row.time(columns.start)?,
+            duration: row.time(columns.duration)?,
+            channel: columns.channel.and_then(|at| texts.name(row, at)),
+            latency: match columns.latency {
+                Some(at) => row.time(at)?.map(Nanos),
+                None => None,
+            },
+            depth: opt_u64(row, columns.depth)?.map_or(0, |depth| u32::try_from(depth).unwrap_or(u32::MAX)),
+            label: columns
+                .label
+                .filter(|at| row.cell(*at).kind() != CellKind::Null)
+                .map(|at| {
+                    let cell = row.cell(at);
+                    texts.label(row.key(at), |names| event_label(cell, names))
+                }),
+            process: match columns.process {
+                Some(at) => texts.process(row, at)?,
+                None => None,
+            },
+            gpu: columns.gpu.and_then(|at| texts.name(row, at)),
+            command_buffer: opt_u64(row, columns.command_buffer)?.and_then(CommandBufferId::new),
+            encoder: opt_u64(row, columns.encoder)?.and_then(EncoderId::new),
+            submission: opt_u64(row, columns.submission)?.and_then(SubmissionId::new),
+        })
+    }
+}
+
+/// `<command buffer label>:<encoder label>`, in whichever form this version of xctrace writes it.
+fn event_label(cell: Cell<'_>, names: &mut Names) -> Label {
+    let whole = cell.text();
+    let own = match cell.child("string") {
+        Some(string) => string.text(),
+        None => before_process(&whole).trim().to_owned(),
+    };
+    let (command_buffer, encoder) = split_label(&own);
+    Label::Known {
+        command_buffer: names.intern(command_buffer),
+        encoder: names.intern(encoder),
+        coalesced: whole.contains("Coelasced") || whole.contains("Coalesced"),
+    }
+}
+
+/// The text before `( name (pid) )`, which some versions append; names may hold brackets themselves.
+fn before_process(text: &str) -> &str {
+    let bytes = text.as_bytes();
+    let mut from = 0;
+    while let Some(at) = text.get(from..).and_then(|rest| rest.find('(')).map(|at| at + from) {
+        from = at + 1;
+        let digits = bytes.iter().skip(from).take_while(|byte| byte.is_ascii_digit()).count();
+        let mut after = bytes.iter().skip(from + digits);
+        let closed = digits > 0 && after.next() == Some(&b')') && after.find(|byte| **byte != b' ') == Some(&b')');
+        if !closed {
+            continue;
+        }
+        // Back to the bracket that this one stands in.
+        let mut depth = 0usize;
+        for (at, byte) in bytes.iter().enumerate().take(at).rev() {
+            match byte {
+                b')' => depth += 1,
+                b'(' if depth == 0 => return text.get(..at).unwrap_or(text),
+                b'(' => depth -= 1,
+                _ => {}
+            }
+        }
+    }
+    text
+}
+
+/// The two halves of a label; a label without a dividing `:` is an encoder's.
+fn split_label(text: &str) -> (&str, &str) {
+    let single = |at: usize| {
+        let bytes = text.as_bytes();
+        bytes.get(at) == Some(&b':')
+            && bytes.get(at + 1) != Some(&b':')
+            && (at == 0 || bytes.get(at - 1) != Some(&b':'))
+    };
+    let colons: Vec<usize> = (0..text.len()).filter(|at| single(*at)).collect();
+    let halves = |at: usize| (text.get(..at).unwrap_or(""), text.get(at + 1..).unwrap_or(""));
+    let after_default_buffer = colons.iter().find(|at| is_default(halves(**at).0, &["Command Buffer"]));
+    let before_default_encoder = colons.iter().find(|at| {
+        is_default(
+            halves(**at).1,
+            &[
+                "Compute Command",
+                "Blit Command",
+                "Render Command",
+                "Acceleration Structure Command",
+            ],
+        )
+    });
+    match after_default_buffer.or(before_default_encoder).or(colons.last()) {
+        Some(at) => halves(*at),
+        None => ("", text),
+    }
+}
+
+/// One of Metal's own names with its number.
+fn is_default(text: &str, names: &[&str]) -> bool {
+    names.iter().any(|name| {
+        text.trim().strip_prefix(name).is_some_and(|rest| {
+            rest.is_empty()
+                || rest
+                    .strip_prefix(' ')
+                    .is_some_and(|n| !n.is_empty() && n.bytes().all(|b| b.is_ascii_digit()))
+        })
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn b49_the_process_is_cut_off_a_label() {
+        for (text, label) in [
+            (
+                "Command Buffer 0:attn.qkv      ( bench (77) )  0x154d189050",
+                "Command Buffer 0:attn.qkv",
+            ),
+            ("tone      ( bench (77) )  Coelasced 4 Encoders", "tone"),
+            ("a (b) c (Google Chrome Helper (Renderer) (123)) 0x1", "a (b) c"),
+            ("f(x) (7)", "f(x) (7)"),
+            ("k", "k"),
+        ] {
+            assert_eq!(before_process(text).trim(), label);
+        }
+    }
+
+    #[test]
+    fn labels_are_split_where_the_command_buffer_ends() {
+        for (text, halves) in [
+            ("Command Buffer 0:attn.qkv", ("Command Buffer 0", "attn.qkv")),
+            ("Command Buffer 0:a:b", ("Command Buffer 0", "a:b")),
+            (
+                "decode: layer 1:Compute Command 3",
+                ("decode: layer 1", "Compute Command 3"),
+            ),
+            ("phase:kernel<ns::f>", ("phase", "kernel<ns::f>")),
+            ("ns::f", ("", "ns::f")),
+            ("Compute Command 0", ("", "Compute Command 0")),
+            ("a:b:c", ("a:b", "c")),
+            (":x", ("", "x")),
+            (
+                "Command Buffer 0:Compute Command 0",
+                ("Command Buffer 0", "Compute Command 0"),
+            ),
+            ("", ("", "")),
+        ] {
+            assert_eq!(split_label(text), halves, "{text}");
+        }
+    }
+}

@@ -1,0 +1,183 @@
+//! Meaning: rows of cells become one typed struct per schema.
+//!
+//! Each table is one file with its columns, bound by mnemonic and never by position. [`Texts`] keeps each name,
+//! process and label once, so a row holds small numbers. Adding a table: its file here, its types in [`TYPES`]
+//! if they are new, and one arm in [`crate::recording`].
+
+pub mod contents;
+pub mod encoders;
+pub mod execution_points;
+pub mod gpu_info;
+pub mod gpu_intervals;
+pub mod shaders;
+pub mod states;
+pub mod submission_map;
+
+use std::collections::HashMap;
+
+use crate::error::Result;
+use crate::model::{Label, LabelId, NameId, Names, Process};
+use crate::xml::{ColumnIndex, Row, Schema};
+
+/// A schema that the tool understands.
+pub trait Table: Sized {
+    /// Its name in an export.
+    const SCHEMA: &'static str;
+    /// Places of the columns that are read.
+    type Columns;
+
+    /// Finds the columns.
+    ///
+    /// # Errors
+    /// A column without which the table means nothing is missing.
+    fn bind(schema: &Schema) -> Result<Self::Columns>;
+
+    /// Reads a row.
+    ///
+    /// # Errors
+    /// A number that is no number.
+    fn read(row: &Row<'_>, columns: &Self::Columns, texts: &mut Texts) -> Result<Self>;
+}
+
+/// Engineering types of all columns that any table here reads; ids of other types are not kept.
+pub const TYPES: &[&str] = &[
+    "start-time",
+    "duration",
+    "gpu-channel-name",
+    "metal-nesting-level",
+    "formatted-label",
+    "process",
+    "metal-device-name",
+    "metal-command-buffer-id",
+    "uint64",
+    "uint32",
+    "metal-object-label",
+    "string",
+    "thermal-state",
+    "gpu-performance-state",
+    "boolean",
+];
+
+/// The tables that `compare` and `report` read, in the order in which they are asked for.
+pub const NEEDED: &[&str] = &[
+    gpu_intervals::IntervalRow::SCHEMA,
+    execution_points::PointRow::SCHEMA,
+    submission_map::MapRow::SCHEMA,
+    encoders::EncoderRow::SCHEMA,
+    shaders::ShaderRow::SCHEMA,
+    shaders::ShaderSampleRow::SCHEMA,
+    gpu_info::GpuRow::SCHEMA,
+    states::THERMAL,
+    states::PERFORMANCE,
+];
+
+/// A process in [`Texts`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct ProcessId(u32);
+
+/// Names, processes and labels of one recording, each once.
+#[derive(Debug, Clone, Default)]
+pub struct Texts {
+    /// Texts of labels and channels.
+    pub names: Names,
+    processes: Vec<Process>,
+    process_index: HashMap<Process, ProcessId>,
+    labels: Vec<Label>,
+    label_index: HashMap<Label, LabelId>,
+    /// What cells of the current table stand for, by their key and kind.
+    seen: HashMap<(u64, u8), Seen>,
+}
+
+#[derive(Debug, Clone, Copy)]
+enum Seen {
+    Name(NameId),
+    Process(ProcessId),
+    Label(LabelId),
+}
+
+impl Texts {
+    /// Forgets the cell keys of the table before: they hold within one document only.
+    pub fn begin_table(&mut self) {
+        self.seen.clear();
+    }
+
+    /// A name cell; `None` for NULL.
+    pub fn name(&mut self, row: &Row<'_>, at: ColumnIndex) -> Option<NameId> {
+        let key = (row.key(at), 0);
+        if let Some(Seen::Name(id)) = self.seen.get(&key) {
+            return Some(*id);
+        }
+        let id = self.names.intern(&row.text(at)?);
+        self.seen.insert(key, Seen::Name(id));
+        Some(id)
+    }
+
+    /// A process cell; `None` for NULL.
+    ///
+    /// # Errors
+    /// A pid that is no number.
+    pub fn process(&mut self, row: &Row<'_>, at: ColumnIndex) -> Result<Option<ProcessId>> {
+        let key = (row.key(at), 1);
+        if let Some(Seen::Process(id)) = self.seen.get(&key) {
+            return Ok(Some(*id));
+        }
+        let Some(cell) = row.process(at)? else { return Ok(None) };
+        if cell.name.is_empty() && cell.pid.is_none() {
+            return Ok(None);
+        }
+        let id = self.intern_process(Process {
+            name: cell.name.to_owned(),
+            pid: cell.pid,
+        });
+        self.seen.insert(key, Seen::Process(id));
+        Ok(Some(id))
+    }
+
+    /// The id of a process, new or known.
+    pub fn intern_process(&mut self, process: Process) -> ProcessId {
+        if let Some(id) = self.process_index.get(&process) {
+            return *id;
+        }
+        let id = ProcessId(u32::try_from(self.processes.len()).unwrap_or(u32::MAX));
+        self.processes.push(process.clone());
+        self.process_index.insert(process, id);
+        id
+    }
+
+    /// Name and pid of a process.
+    pub fn get_process(&self, id: ProcessId) -> Option<&Process> {
+        usize::try_from(id.0).ok().and_then(|at| self.processes.get(at))
+    }
+
+    /// A label cell, through `read` the first time it is met.
+    pub fn label(&mut self, key: u64, read: impl FnOnce(&mut Names) -> Label) -> LabelId {
+        if let Some(Seen::Label(id)) = self.seen.get(&(key, 2)) {
+            return *id;
+        }
+        let label = read(&mut self.names);
+        let id = self.intern_label(label);
+        self.seen.insert((key, 2), Seen::Label(id));
+        id
+    }
+
+    /// The id of a label, new or known.
+    pub fn intern_label(&mut self, label: Label) -> LabelId {
+        if let Some(id) = self.label_index.get(&label) {
+            return *id;
+        }
+        let id = LabelId(u32::try_from(self.labels.len()).unwrap_or(u32::MAX));
+        self.labels.push(label.clone());
+        self.label_index.insert(label, id);
+        id
+    }
+
+    /// All labels, by id.
+    pub fn labels(&self) -> &[Label] {
+        &self.labels
+    }
+}
+
+/// A number in an optional column; `None` when the column or the value is not there.
+pub(crate) fn opt_u64(row: &Row<'_>, at: Option<ColumnIndex>) -> Result<Option<u64>> {
+    at.map_or(Ok(None), |at| row.opt_u64(at))
+}

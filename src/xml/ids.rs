@@ -1,0 +1,340 @@
+//! What an export's ids stand for, in eight bytes each: the id table, the string pool, and composite values.
+//!
+//! An export writes a value once, with an `id`, and repeats it as `<name ref="id"/>`. A [`Value`] is one
+//! such value: a number, a text (an index into the pool), or a composite (a list of children, each stored
+//! once). Ids count up from 1 in document order, so the table is paged by id; ids far beyond what was defined
+//! so far go to a map, so that no id's size alone can take memory.
+
+use std::collections::HashMap;
+use std::hash::BuildHasher;
+
+use hashbrown::{DefaultHashBuilder, HashTable};
+
+/// A cell's value, packed: 2 bits kind, 12 bits element name, 50 bits payload.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+pub(super) struct Value(u64);
+
+/// Index of an element name in [`Pool`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub(super) struct Tag(u16);
+
+impl Tag {
+    pub(super) fn number(self) -> u16 {
+        self.0
+    }
+}
+
+/// More distinct element names than any schema has; the packed form holds no more.
+pub(super) const MAX_TAGS: usize = 1 << 12;
+
+const PAYLOAD_BITS: u32 = 50;
+const PAYLOAD_MASK: u64 = (1 << PAYLOAD_BITS) - 1;
+const KIND_SHIFT: u32 = 62;
+
+/// What a [`Value`] holds.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Kind {
+    /// No id was defined here, or it was defined by an element that nobody needs.
+    Undefined,
+    /// `<sentinel/>`.
+    Null,
+    /// A decimal number below 2^50, written the usual way.
+    Number(u64),
+    /// Any other text.
+    Text(TextId),
+    /// An element with child elements.
+    Composite(CompositeId),
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub(super) struct TextId(u64);
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub(super) struct CompositeId(u64);
+
+impl Value {
+    pub(super) const UNDEFINED: Value = Value(0);
+    pub(super) const NULL: Value = Value(1);
+
+    fn pack(kind: u64, tag: Tag, payload: u64) -> Value {
+        Value(kind << KIND_SHIFT | u64::from(tag.0) << PAYLOAD_BITS | (payload & PAYLOAD_MASK))
+    }
+
+    /// The number, when it fits the payload.
+    pub(super) fn number(tag: Tag, number: u64) -> Option<Value> {
+        (number <= PAYLOAD_MASK).then(|| Value::pack(1, tag, number))
+    }
+
+    pub(super) fn text(tag: Tag, text: TextId) -> Value {
+        Value::pack(2, tag, text.0)
+    }
+
+    pub(super) fn composite(tag: Tag, composite: CompositeId) -> Value {
+        Value::pack(3, tag, composite.0)
+    }
+
+    pub(super) fn tag(self) -> Tag {
+        Tag(u16::try_from(self.0 >> PAYLOAD_BITS & 0xfff).unwrap_or(0))
+    }
+
+    pub(super) fn kind(self) -> Kind {
+        let payload = self.0 & PAYLOAD_MASK;
+        match self.0 >> KIND_SHIFT {
+            1 => Kind::Number(payload),
+            2 => Kind::Text(TextId(payload)),
+            3 => Kind::Composite(CompositeId(payload)),
+            _ if self == Value::NULL => Kind::Null,
+            _ => Kind::Undefined,
+        }
+    }
+
+    /// Equal for equal values of one document.
+    pub(super) fn bits(self) -> u64 {
+        self.0
+    }
+}
+
+const PAGE: usize = 4096;
+
+/// Values by id.
+#[derive(Default)]
+pub(super) struct IdTable {
+    pages: Vec<Option<Box<[Value; PAGE]>>>,
+    far: HashMap<u64, Value>,
+    defined: u64,
+}
+
+impl IdTable {
+    /// The value of an id; [`Value::UNDEFINED`] when there is none.
+    pub(super) fn get(&self, id: u64) -> Value {
+        if let Some((page, at)) = split(id) {
+            if let Some(Some(page)) = self.pages.get(page) {
+                let value = page.get(at).copied().unwrap_or_default();
+                if value != Value::UNDEFINED {
+                    return value;
+                }
+            }
+        }
+        if self.far.is_empty() {
+            Value::UNDEFINED
+        } else {
+            self.far.get(&id).copied().unwrap_or_default()
+        }
+    }
+
+    /// Defines an id; a later definition replaces an earlier one.
+    pub(super) fn define(&mut self, id: u64, value: Value) {
+        self.defined += 1;
+        // A page may be added only in proportion to what was defined: 32 bytes a definition at the most.
+        let bound = self.defined.saturating_mul(4).saturating_add(PAGE as u64);
+        match split(id) {
+            Some((page, at)) if page < self.pages.len() || id < bound => {
+                if page >= self.pages.len() {
+                    if value == Value::UNDEFINED {
+                        self.far.remove(&id);
+                        return;
+                    }
+                    self.pages.resize_with(page + 1, || None);
+                }
+                if !self.far.is_empty() {
+                    self.far.remove(&id);
+                }
+                if let Some(slot) = self.pages.get_mut(page) {
+                    if slot.is_none() && value == Value::UNDEFINED {
+                        return;
+                    }
+                    let page = slot.get_or_insert_with(|| Box::new([Value::UNDEFINED; PAGE]));
+                    if let Some(slot) = page.get_mut(at) {
+                        *slot = value;
+                    }
+                }
+            }
+            _ if value == Value::UNDEFINED => {
+                self.far.remove(&id);
+            }
+            _ => {
+                self.far.insert(id, value);
+            }
+        }
+    }
+
+    pub(super) fn clear(&mut self) {
+        *self = IdTable::default();
+    }
+}
+
+fn split(id: u64) -> Option<(usize, usize)> {
+    let id = usize::try_from(id).ok()?;
+    Some((id / PAGE, id % PAGE))
+}
+
+/// Texts, element names and composites, each once.
+pub(super) struct Pool {
+    hasher: DefaultHashBuilder,
+    bytes: String,
+    ends: Vec<usize>,
+    texts: HashTable<usize>,
+    tags: Vec<Box<str>>,
+    tag_index: hashbrown::HashMap<Box<str>, Tag>,
+    children: Vec<Value>,
+    composites: Vec<(usize, usize)>,
+    composite_index: HashTable<usize>,
+}
+
+impl Default for Pool {
+    fn default() -> Self {
+        Pool {
+            hasher: DefaultHashBuilder::default(),
+            bytes: String::new(),
+            ends: Vec::new(),
+            texts: HashTable::new(),
+            // Tag 0 is reserved, so that a packed value is never 0 or 1 by accident.
+            tags: vec!["".into()],
+            tag_index: hashbrown::HashMap::default(),
+            children: Vec::new(),
+            composites: Vec::new(),
+            composite_index: HashTable::new(),
+        }
+    }
+}
+
+impl Pool {
+    /// The text, interned.
+    pub(super) fn text(&mut self, text: &str) -> TextId {
+        let hash = self.hasher.hash_one(text);
+        let (bytes, ends) = (&self.bytes, &self.ends);
+        if let Some(at) = self.texts.find(hash, |at| text_at(bytes, ends, *at) == text) {
+            return TextId(*at as u64);
+        }
+        let at = self.ends.len();
+        self.bytes.push_str(text);
+        self.ends.push(self.bytes.len());
+        let (bytes, ends, hasher) = (&self.bytes, &self.ends, &self.hasher);
+        self.texts
+            .insert_unique(hash, at, |at| hasher.hash_one(text_at(bytes, ends, *at)));
+        TextId(at as u64)
+    }
+
+    pub(super) fn get_text(&self, id: TextId) -> &str {
+        usize::try_from(id.0).map_or("", |at| text_at(&self.bytes, &self.ends, at))
+    }
+
+    /// The element name, interned; `None` when there are too many.
+    pub(super) fn tag(&mut self, name: &str) -> Option<Tag> {
+        if let Some(tag) = self.tag_index.get(name) {
+            return Some(*tag);
+        }
+        if self.tags.len() >= MAX_TAGS {
+            return None;
+        }
+        let tag = Tag(u16::try_from(self.tags.len()).ok()?);
+        self.tags.push(name.into());
+        self.tag_index.insert(name.into(), tag);
+        Some(tag)
+    }
+
+    pub(super) fn known_tag(&self, name: &str) -> Option<Tag> {
+        self.tag_index.get(name).copied()
+    }
+
+    pub(super) fn tag_name(&self, tag: Tag) -> &str {
+        self.tags.get(usize::from(tag.0)).map_or("", |name| name)
+    }
+
+    /// The list of children, interned.
+    pub(super) fn composite(&mut self, children: &[Value]) -> CompositeId {
+        let hash = self.hasher.hash_one(children);
+        let (all, spans) = (&self.children, &self.composites);
+        if let Some(at) = self
+            .composite_index
+            .find(hash, |at| children_at(all, spans, *at) == children)
+        {
+            return CompositeId(*at as u64);
+        }
+        let at = self.composites.len();
+        let start = self.children.len();
+        self.children.extend_from_slice(children);
+        self.composites.push((start, self.children.len()));
+        let (all, spans, hasher) = (&self.children, &self.composites, &self.hasher);
+        self.composite_index
+            .insert_unique(hash, at, |at| hasher.hash_one(children_at(all, spans, *at)));
+        CompositeId(at as u64)
+    }
+
+    pub(super) fn children(&self, id: CompositeId) -> &[Value] {
+        usize::try_from(id.0).map_or(&[], |at| children_at(&self.children, &self.composites, at))
+    }
+}
+
+fn text_at<'a>(bytes: &'a str, ends: &[usize], at: usize) -> &'a str {
+    let start = at
+        .checked_sub(1)
+        .and_then(|before| ends.get(before))
+        .copied()
+        .unwrap_or(0);
+    ends.get(at).and_then(|end| bytes.get(start..*end)).unwrap_or("")
+}
+
+fn children_at<'a>(all: &'a [Value], spans: &[(usize, usize)], at: usize) -> &'a [Value] {
+    spans
+        .get(at)
+        .and_then(|(start, end)| all.get(*start..*end))
+        .unwrap_or(&[])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn values_round_trip() {
+        let mut pool = Pool::default();
+        let tag = pool.tag("duration").unwrap();
+        let number = Value::number(tag, PAYLOAD_MASK).unwrap();
+        assert_eq!((number.kind(), number.tag()), (Kind::Number(PAYLOAD_MASK), tag));
+        assert_eq!(Value::number(tag, PAYLOAD_MASK + 1), None);
+        assert_eq!(Value::NULL.kind(), Kind::Null);
+        assert_eq!(Value::UNDEFINED.kind(), Kind::Undefined);
+        let a = pool.text("a");
+        let b = pool.text("b");
+        assert_eq!(pool.text("a"), a);
+        assert_eq!((pool.get_text(a), pool.get_text(b)), ("a", "b"));
+        let pair = pool.composite(&[number, Value::text(tag, b)]);
+        assert_eq!(pool.composite(&[number, Value::text(tag, b)]), pair);
+        assert_eq!(pool.children(pair), [number, Value::text(tag, b)]);
+    }
+
+    #[test]
+    fn ids_with_holes_and_of_any_size_cost_what_is_defined() {
+        let mut pool = Pool::default();
+        let tag = pool.tag("x").unwrap();
+        let mut ids = IdTable::default();
+        for id in [u64::MAX, 1 << 63, 7, 1 << 40, 100_000_000, 0] {
+            ids.define(id, Value::number(tag, id % 1000).unwrap());
+        }
+        for id in [u64::MAX, 1 << 63, 7, 1 << 40, 100_000_000, 0] {
+            assert_eq!(ids.get(id).kind(), Kind::Number(id % 1000), "{id}");
+        }
+        assert_eq!(ids.get(8), Value::UNDEFINED);
+        assert!(ids.pages.len() <= 1);
+        ids.define(1 << 63, Value::UNDEFINED);
+        ids.define(7, Value::number(tag, 9).unwrap());
+        assert_eq!(ids.get(1 << 63), Value::UNDEFINED);
+        assert_eq!(ids.get(7).kind(), Kind::Number(9));
+    }
+
+    #[test]
+    fn an_id_that_was_far_and_is_redefined_near_has_one_value() {
+        let mut pool = Pool::default();
+        let tag = pool.tag("x").unwrap();
+        let mut ids = IdTable::default();
+        ids.define(20_000, Value::number(tag, 1).unwrap());
+        for id in 0..9_000 {
+            ids.define(id, Value::number(tag, 2).unwrap());
+        }
+        ids.define(20_000, Value::number(tag, 3).unwrap());
+        assert_eq!(ids.get(20_000).kind(), Kind::Number(3));
+        ids.define(20_000, Value::UNDEFINED);
+        assert_eq!(ids.get(20_000), Value::UNDEFINED);
+    }
+}
