@@ -142,7 +142,7 @@ fn parse_edge(text: &str) -> Result<u64> {
 fn largest_unit(ns: u64) -> (&'static str, u64) {
     UNITS
         .into_iter()
-        .find(|(_, scale)| ns % scale == 0)
+        .find(|(_, scale)| ns.is_multiple_of(*scale))
         .unwrap_or(("ns", 1))
 }
 

@@ -108,7 +108,7 @@ fn total_of(cell: Option<&Cell>) -> Option<f64> {
 fn table(sides: &Sides<'_>, groups: Groups) -> Vec<Row> {
     let a = Index::new(sides.a, groups);
     let b = sides.b.map(|side| Index::new(side, groups));
-    let all_b = sides.b.and_then(|side| median_total(side));
+    let all_b = sides.b.and_then(median_total);
     let keys: BTreeSet<&str> = a.keys().chain(b.iter().flat_map(Index::keys)).collect();
     keys.into_iter()
         .map(|key| {
