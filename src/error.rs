@@ -168,6 +168,10 @@ impl Error {
     /// Names the input, unless an inner layer did.
     #[must_use]
     pub fn with_origin(mut self, origin: impl Into<String>) -> Self {
+        if matches!(self.inner.kind, ErrorKind::Xctrace(_)) {
+            // Its message is about the bundle and names it.
+            return self;
+        }
         self.inner.origin.get_or_insert_with(|| origin.into());
         self
     }

@@ -709,15 +709,14 @@ fn of_process(
 ) -> Vec<Measured> {
     let rows = if timing == Timing::Points { 2 } else { 1 };
     let mut counted = Vec::new();
-    let (mut late, mut late_of_process) = (0u64, 0u64);
+    let mut late = 0u64;
     for measured in &table.measured {
         let chosen = selection.all || measured.process.is_some_and(|id| selection.ids.contains(&id));
         let duration = Some(measured.submission.duration);
         // The recording's length is written in whole µs.
         let after = recorded.is_some_and(|length| measured.submission.end().0 > length.0.saturating_add(1_000));
         let reason = if after {
-            late += 1;
-            late_of_process += u64::from(chosen);
+            late += u64::from(chosen);
             Reason::Invalid
         } else if selection.all {
             counted.push(*measured);
@@ -737,7 +736,7 @@ fn of_process(
     if late > 0 {
         notes.push(Note::warning(
             "ends_after_recording",
-            format!("{late} submissions end after the recording ({late_of_process} of the process) and are left out as invalid"),
+            format!("{late} submissions of the process end after the recording: they are left out as invalid"),
         ));
     }
     counted

@@ -16,6 +16,8 @@
 
 pub mod analysis;
 pub mod attribution;
+#[cfg(feature = "cli")]
+pub mod cli;
 pub mod compare;
 pub mod error;
 pub mod join;

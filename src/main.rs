@@ -1,2 +1,5 @@
-//! The command line.
-fn main() {}
+//! The binary: everything is in the library's `cli`.
+
+fn main() -> std::process::ExitCode {
+    trace_attr::cli::main()
+}

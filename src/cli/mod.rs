@@ -1,0 +1,210 @@
+//! The command line: arguments, files, colours, progress, exit codes. Only here is anything printed.
+
+#![expect(clippy::print_stderr, reason = "the command line talks to people")]
+
+mod analyse;
+mod export;
+mod output;
+mod progress;
+mod rows;
+mod shell;
+mod toc;
+mod values;
+
+use std::io::{self, IsTerminal, Write};
+use std::process::ExitCode;
+
+use clap::{Parser, Subcommand, ValueEnum};
+
+use crate::error::Error;
+
+/// What a submission is, in one line: users call it a dispatch, which it is not.
+const SUBMISSION: &str = "A submission is a unit of work that the GPU ran, as the trace has it. It is not a dispatchThreadgroups call: \
+the driver merges encoders into one submission and slices one encoder into several. \
+What other scripts print as `disp/tok` is submissions per token here.";
+
+/// Where the GPU time of a Metal System Trace goes, and why one engine is slower than another
+#[derive(Debug, Parser)]
+#[command(name = "trace-attr", version, max_term_width = 100, after_help = SUBMISSION, after_long_help = concat_help())]
+struct Args {
+    #[command(subcommand)]
+    command: Command,
+    /// When to use colours
+    #[arg(
+        long,
+        global = true,
+        value_name = "WHEN",
+        default_value = "auto",
+        hide_possible_values = false
+    )]
+    color: ColorChoice,
+    /// Say nothing on standard error but errors
+    #[arg(short, long, global = true, conflicts_with = "verbose")]
+    quiet: bool,
+    /// Show progress also when standard error is no terminal
+    #[arg(short, long, global = true)]
+    verbose: bool,
+}
+
+fn concat_help() -> String {
+    format!(
+        "Examples:\n  \
+         trace-attr compare --a hf2q-1 hf2q-2 hf2q-3 --b llama-1 llama-2 llama-3 --tokens 64\n  \
+         trace-attr report run.trace --tokens 128 --slowest 10\n  \
+         trace-attr toc run.trace\n  \
+         trace-attr rows export/ --table metal-gpu-intervals --columns start,duration,process --limit 5\n  \
+         trace-attr export run.trace -o exported --zst\n\n\
+         INPUT is a .trace bundle (macOS with Xcode), a folder of exported files, one exported file, or `-` for\n\
+         standard input; files may be .xml, .xml.gz or .xml.zst. Each INPUT after one --a is a trial.\n\n\
+         Exit status: 0 done; 2 could not do it; 3 done, but a trial is missing (--keep-going).\n\n{SUBMISSION}"
+    )
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    /// Compare two sides of trials: where is A slower than B?
+    Compare(Box<analyse::CompareArgs>),
+    /// Report one side: where does its GPU time go?
+    Report(Box<analyse::ReportArgs>),
+    /// List runs, targets and tables of an input
+    Toc(toc::TocArgs),
+    /// Print the rows of any table as CSV or JSON Lines
+    Rows(rows::RowsArgs),
+    /// Write a bundle's tables as files, for a machine without Xcode
+    Export(export::ExportArgs),
+    /// Print a shell completion script
+    Completions(shell::CompletionsArgs),
+    /// Print the manual page
+    Man(shell::ManArgs),
+}
+
+/// When to use colours.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum ColorChoice {
+    /// On a terminal, unless NO_COLOR, TERM=dumb or CI says no
+    Auto,
+    /// Always
+    Always,
+    /// Never
+    Never,
+}
+
+impl ColorChoice {
+    fn resolve(self) -> bool {
+        match self {
+            ColorChoice::Always => true,
+            ColorChoice::Never => false,
+            ColorChoice::Auto => {
+                let set = |name: &str| std::env::var_os(name).is_some_and(|value| !value.is_empty());
+                let dumb = std::env::var_os("TERM").is_some_and(|term| term == "dumb");
+                io::stdout().is_terminal() && !set("NO_COLOR") && !dumb && !set("CI")
+            }
+        }
+    }
+}
+
+/// What a command ended with, when it could do its work.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum ExitStatus {
+    /// Done.
+    Done,
+    /// Done, but something that was asked for is missing.
+    Incomplete,
+}
+
+/// Why a command stopped.
+enum Stop {
+    Failed(Error),
+    /// The reader of our output went away; nobody is told, the status stays.
+    ClosedPipe(ExitStatus),
+}
+
+impl From<Error> for Stop {
+    fn from(error: Error) -> Self {
+        Stop::Failed(error)
+    }
+}
+
+/// A failed write to standard output.
+fn stdout_failed(error: io::Error, status: ExitStatus) -> Stop {
+    if error.kind() == io::ErrorKind::BrokenPipe {
+        Stop::ClosedPipe(status)
+    } else {
+        Stop::Failed(Error::io("write to standard output", error))
+    }
+}
+
+/// What every command may need to know of the common options.
+#[derive(Debug, Clone, Copy)]
+struct Console {
+    color: bool,
+    quiet: bool,
+    verbose: bool,
+}
+
+/// Runs the command line.
+pub fn main() -> ExitCode {
+    std::panic::set_hook(Box::new(|info| {
+        let at = info
+            .location()
+            .map_or_else(String::new, |at| format!(" ({}:{})", at.file(), at.line()));
+        eprintln!("error: a fault of trace-attr itself{at}");
+        eprintln!("help: please report it with the command and, if you can, the input");
+    }));
+    // A child would outlive us when only we are told to stop.
+    let interrupted = ctrlc::set_handler(|| {
+        crate::xctrace::end_children();
+        std::process::exit(130);
+    });
+    let args = Args::parse();
+    if let Err(error) = interrupted {
+        eprintln!("warning: Ctrl-C may leave xctrace running: {error}");
+    }
+    let console = Console {
+        color: args.color.resolve(),
+        quiet: args.quiet,
+        verbose: args.verbose,
+    };
+    let work = move || match args.command {
+        Command::Compare(args) => analyse::compare(*args, console),
+        Command::Report(args) => analyse::report(*args, console),
+        Command::Toc(args) => toc::run(args, console),
+        Command::Rows(args) => rows::run(args, console),
+        Command::Export(args) => export::run(args, console),
+        Command::Completions(args) => shell::completions(&args),
+        Command::Man(args) => shell::man(&args),
+    };
+    match std::panic::catch_unwind(std::panic::AssertUnwindSafe(work)) {
+        Ok(Ok(status)) | Ok(Err(Stop::ClosedPipe(status))) => status.code(),
+        Ok(Err(Stop::Failed(error))) => {
+            print_error(&error);
+            ExitCode::from(2)
+        }
+        Err(_) => ExitCode::from(2),
+    }
+}
+
+impl ExitStatus {
+    fn code(self) -> ExitCode {
+        ExitCode::from(match self {
+            ExitStatus::Done => 0,
+            ExitStatus::Incomplete => 3,
+        })
+    }
+}
+
+/// `error: …`, one line, and `help: …`, whatever the names in them hold.
+fn print_error(error: &Error) {
+    let mut out = io::stderr().lock();
+    // A closed standard error leaves nobody to tell.
+    let _ = writeln!(out, "error: {}", crate::report::visible(&error.to_string()));
+    if let Some(help) = error.help() {
+        let _ = writeln!(out, "help: {}", crate::report::visible(help));
+    }
+}
+
+fn print_warning(console: Console, text: &str) {
+    if !console.quiet {
+        let _ = writeln!(io::stderr().lock(), "warning: {}", crate::report::visible(text));
+    }
+}

@@ -1,0 +1,99 @@
+//! Where reports go: standard output, and files that are replaced whole or not at all.
+
+use std::fs;
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+
+use super::{ExitStatus, Stop, stdout_failed};
+use crate::error::{Error, Result};
+use crate::report::Format;
+
+/// Files to write, checked before the work starts.
+pub(super) struct OutputPlan {
+    files: Vec<(PathBuf, Format)>,
+}
+
+impl OutputPlan {
+    /// Checks that every file has a known format, is no input, and can be written.
+    pub(super) fn new(files: &[PathBuf], inputs: &[&PathBuf]) -> Result<OutputPlan> {
+        let mut plan = Vec::new();
+        for file in files {
+            let origin = file.display().to_string();
+            let format = Format::of_path(file).ok_or_else(|| {
+                Error::usage(format!("--output {origin}: no format is known by this extension"))
+                    .with_help("use .txt, .json or .md")
+            })?;
+            if file.is_dir() {
+                return Err(Error::usage(format!("--output {origin}: this is a folder"))
+                    .with_help("name a file in it, such as report.json"));
+            }
+            let canonical = file.canonicalize().ok();
+            for input in inputs {
+                let input = input.canonicalize().ok();
+                let inside = matches!((&canonical, &input), (Some(file), Some(input)) if file.starts_with(input));
+                if inside {
+                    return Err(
+                        Error::usage(format!("--output {origin}: this is an input")).with_help("write to another file")
+                    );
+                }
+            }
+            // Written and taken away again: better to fail now than after the work.
+            scratch(file).and_then(|scratch| scratch.close()).map_err(|error| {
+                Error::io("write there", error)
+                    .with_origin(&origin)
+                    .with_help("choose a folder that exists and that you may write to")
+            })?;
+            plan.push((file.clone(), format));
+        }
+        Ok(OutputPlan { files: plan })
+    }
+
+    /// Writes each file through `render`.
+    pub(super) fn write(&self, render: impl Fn(Format, &mut dyn Write) -> io::Result<()>) -> Result<()> {
+        for (file, format) in &self.files {
+            let failed = |error: io::Error| Error::io("write it", error).with_origin(file.display().to_string());
+            let mut scratch = scratch(file).map_err(failed)?;
+            render(*format, &mut scratch).map_err(failed)?;
+            scratch.persist(file).map_err(|error| failed(error.error))?;
+        }
+        Ok(())
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.files.is_empty()
+    }
+}
+
+/// A new file beside `file`, to take its place; it has the mode that a new file has.
+pub(super) fn scratch(file: &Path) -> io::Result<tempfile::NamedTempFile> {
+    let folder = file
+        .parent()
+        .filter(|folder| !folder.as_os_str().is_empty())
+        .unwrap_or(Path::new("."));
+    let mut builder = tempfile::Builder::new();
+    builder.prefix(".trace-attr-");
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::PermissionsExt;
+        builder.permissions(fs::Permissions::from_mode(0o666));
+    }
+    builder.tempfile_in(folder)
+}
+
+/// Writes to standard output.
+pub(super) fn to_stdout(
+    status: ExitStatus,
+    render: impl FnOnce(&mut dyn Write) -> io::Result<()>,
+) -> std::result::Result<(), Stop> {
+    let mut out = io::BufWriter::new(io::stdout().lock());
+    render(&mut out)
+        .and_then(|()| out.flush())
+        .map_err(|error| stdout_failed(error, status))
+}
+
+/// Columns of the terminal; 100 when standard output is none.
+pub(super) fn width() -> usize {
+    terminal_size::terminal_size_of(io::stdout())
+        .map_or(100, |(width, _)| usize::from(width.0))
+        .max(40)
+}

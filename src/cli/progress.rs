@@ -1,0 +1,102 @@
+//! Progress on standard error, for work over half a second on a terminal; silent otherwise.
+
+use std::cell::RefCell;
+use std::io::IsTerminal;
+use std::time::{Duration, Instant};
+
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+
+use super::Console;
+use crate::recording::Progress;
+
+/// Work shorter than this shows nothing.
+const PATIENCE: Duration = Duration::from_millis(500);
+
+/// A bar per file: table, bytes, rate.
+pub(super) struct Bar {
+    state: Option<RefCell<State>>,
+}
+
+struct State {
+    bar: ProgressBar,
+    begun: Instant,
+    shown: bool,
+    pending: u64,
+}
+
+impl Bar {
+    pub(super) fn new(console: Console) -> Self {
+        let wanted = !console.quiet && (console.verbose || std::io::stderr().is_terminal());
+        Bar {
+            state: wanted.then(|| {
+                let bar = ProgressBar::with_draw_target(None, ProgressDrawTarget::hidden());
+                RefCell::new(State {
+                    bar,
+                    begun: Instant::now(),
+                    shown: false,
+                    pending: 0,
+                })
+            }),
+        }
+    }
+
+    /// Takes the bar off the screen before something else is printed.
+    pub(super) fn clear(&self) {
+        if let Some(state) = &self.state {
+            state.borrow().bar.finish_and_clear();
+        }
+    }
+}
+
+impl Drop for Bar {
+    fn drop(&mut self) {
+        self.clear();
+    }
+}
+
+fn style(known: bool) -> ProgressStyle {
+    let template = if known {
+        "{prefix} {msg} {bytes}/{total_bytes} ({bytes_per_sec})"
+    } else {
+        "{prefix} {msg} {bytes} ({bytes_per_sec})"
+    };
+    ProgressStyle::with_template(template).unwrap_or_else(|_| ProgressStyle::default_bar())
+}
+
+impl Progress for Bar {
+    fn begin(&self, name: &str, bytes: Option<u64>) {
+        if let Some(state) = &self.state {
+            let state = state.borrow();
+            state.bar.set_style(style(bytes.is_some()));
+            state.bar.reset();
+            match bytes {
+                Some(bytes) => state.bar.set_length(bytes),
+                None => state.bar.unset_length(),
+            }
+            state.bar.set_prefix(crate::report::visible(name));
+            state.bar.set_message("");
+        }
+    }
+
+    fn table(&self, schema: &str) {
+        if let Some(state) = &self.state {
+            state.borrow().bar.set_message(crate::report::visible(schema));
+        }
+    }
+
+    fn advance(&self, bytes: u64) {
+        if let Some(state) = &self.state {
+            let mut state = state.borrow_mut();
+            state.pending += bytes;
+            // The bar has a lock of its own; a megabyte at a time is often enough for an eye.
+            if state.pending >= 1 << 20 || state.bar.length().is_none() {
+                state.bar.inc(state.pending);
+                state.pending = 0;
+            }
+            if !state.shown && state.begun.elapsed() > PATIENCE {
+                state.shown = true;
+                state.bar.set_draw_target(ProgressDrawTarget::stderr());
+            }
+        }
+    }
+}
