@@ -278,7 +278,7 @@ fn b06_a_signal_is_named_before_the_parse_error() {
 
     assert_says(
         &refusal(&StandIn::new("status-133").bundle()),
-        &["exit status 133 (signal 5 (SIGTRAP))", "; then: "],
+        &["exit status 133 (signal 5 (SIGTRAP))", "; then: ", "crashed"],
     );
 }
 
