@@ -521,7 +521,7 @@ impl Job {
             )
         } else if matches!(state, State::Silent(_)) {
             Some("the export of a large trace can be silent for long: raise the limit with `--timeout`")
-        } else if matches!(state, State::Ended) && status.is_some_and(|status| status.code().is_none()) {
+        } else if matches!(state, State::Ended) && status.is_some_and(process::crashed) {
             Some("xctrace itself crashed, which is often not repeated: try again; what it wrote before is not used")
         } else {
             None

@@ -28,9 +28,10 @@ fn ctrl_c_ends_the_export_and_all_that_it_started() {
     let bundle = Bundle::open(&path, options).unwrap();
 
     let mut stream = bundle.toc().unwrap();
-    let leader = folder.path().join("leader");
+    // The helper starts last.
+    let (leader, helper) = (folder.path().join("leader"), folder.path().join("helper"));
     let handler = std::thread::spawn(move || {
-        while !fs::read_to_string(&leader).is_ok_and(|pid| pid.ends_with('\n')) {
+        while !fs::read_to_string(&helper).is_ok_and(|pid| pid.ends_with('\n')) {
             std::thread::sleep(Duration::from_millis(10));
         }
         end_children();

@@ -66,7 +66,7 @@ impl Document {
         match &self.state {
             State::Inside(end) => {
                 let (certain, ended) = certain(&self.held, end);
-                out.extend(self.held.drain(..certain));
+                move_front(&mut self.held, certain, out);
                 if ended {
                     self.state = State::After;
                 }
@@ -128,13 +128,19 @@ impl Document {
                 } else {
                     State::Inside([b"</".as_slice(), name].concat())
                 };
-                out.extend(self.held.drain(..=end));
+                move_front(&mut self.held, end + 1, out);
                 self.state = next;
             }
             None if self.held.len() > LOOK_AHEAD => self.state = State::Foreign,
             None => {}
         }
     }
+}
+
+/// Moves the first `length` bytes.
+fn move_front(from: &mut Vec<u8>, length: usize, to: &mut Vec<u8>) {
+    to.extend_from_slice(from.get(..length).unwrap_or_default());
+    from.drain(..length.min(from.len()));
 }
 
 /// How many bytes belong to the document whatever follows, and whether its end tag is the last of them.

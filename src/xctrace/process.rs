@@ -6,6 +6,7 @@
 
 use std::ffi::OsStr;
 use std::io::{self, Read};
+use std::ops::RangeInclusive;
 use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::path::Path;
 use std::process::{Child, Command, ExitStatus, Stdio};
@@ -27,6 +28,9 @@ const LOOK: Duration = Duration::from_millis(100);
 const LINGER: Duration = Duration::from_secs(2);
 /// For the system to hand over a killed child; one that is stuck in the kernel is not waited for.
 const REAP: Duration = Duration::from_secs(5);
+
+/// What a shell (or a wrapper around xcrun) makes of a signal.
+const SHELL_SIGNALS: RangeInclusive<i32> = 129..=159;
 
 /// Children that run now, and whether this process is about to end.
 struct Registry {
@@ -276,6 +280,11 @@ fn keep(mut pipe: impl Read, kept: &Mutex<Tail>, _open: &SyncSender<()>) {
     }
 }
 
+/// Whether a signal ended the program, or what it was wrapped in.
+pub(super) fn crashed(status: ExitStatus) -> bool {
+    status.code().is_none_or(|code| SHELL_SIGNALS.contains(&code))
+}
+
 /// How a program ended, as the end of a sentence.
 pub(super) fn describe(status: Option<ExitStatus>) -> String {
     let Some(status) = status else {
@@ -285,8 +294,9 @@ pub(super) fn describe(status: Option<ExitStatus>) -> String {
         return format!("was ended by {}", signal_name(number));
     }
     match status.code() {
-        // What a shell (or a wrapper around xcrun) makes of a signal.
-        Some(code @ 129..=159) => format!("ended with exit status {code} ({})", signal_name(code - 128)),
+        Some(code) if SHELL_SIGNALS.contains(&code) => {
+            format!("ended with exit status {code} ({})", signal_name(code - 128))
+        }
         Some(code) => format!("ended with exit status {code}"),
         None => format!("ended with {status}"),
     }
