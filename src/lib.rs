@@ -18,5 +18,6 @@ pub mod attribution;
 pub mod compare;
 pub mod error;
 pub mod model;
+pub mod report;
 
 pub use error::{Error, ErrorKind, Result};

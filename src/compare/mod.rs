@@ -280,3 +280,35 @@ pub struct Finding {
     /// One sentence for the text reports.
     pub text: String,
 }
+
+/// The outcome in one sentence.
+pub fn headline(comparison: &Comparison) -> String {
+    let per = comparison
+        .settings
+        .unit
+        .as_deref()
+        .map_or_else(|| "per trial".to_owned(), |unit| format!("per {unit}"));
+    let a = &comparison.a.name;
+    match (&comparison.b, comparison.busy.change) {
+        (
+            Some(b),
+            Some(Change::Both {
+                delta_us,
+                delta_pct: Some(pct),
+                ..
+            }),
+        ) if comparison.incomparable.is_empty() => {
+            let word = if delta_us > 0.0 { "slower" } else { "faster" };
+            format!(
+                "{a} is {word} than {} by {:.2} µs {per} ({pct:+.2} %) of busy GPU time",
+                b.name,
+                delta_us.abs()
+            )
+        }
+        (Some(b), _) => format!("{a} and {} do not compare", b.name),
+        (None, _) => {
+            let busy = comparison.busy.a.as_ref().map_or(0.0, |cell| cell.busy_us.median);
+            format!("{a} keeps the GPU busy for {busy:.2} µs {per}")
+        }
+    }
+}
