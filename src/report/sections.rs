@@ -827,8 +827,8 @@ impl<'a> View<'a> {
                 columns.push(if self.two_sided() { column.under(name) } else { column });
             }
         }
-        columns.push(Column::new("meaning", Align::Left, 1));
         let mut rows = Vec::new();
+        let mut meanings = Vec::new();
         let mut none = Vec::new();
         for reason in Reason::ALL {
             let counts: Vec<_> = self
@@ -845,8 +845,11 @@ impl<'a> View<'a> {
                 cells.push(Cell::new(count(left_out.rows)));
                 cells.push(Cell::new(left_out.total.map_or_else(dash, duration)));
             }
-            cells.push(Cell::new(reason.meaning()));
             rows.push(cells);
+            meanings.push(Line {
+                text: format!("{}: {}", reason.code(), reason.meaning()),
+                style: Style::Dim,
+            });
         }
         let mut sheet = Sheet {
             title: "Left out".into(),
@@ -863,6 +866,7 @@ impl<'a> View<'a> {
             sheet
                 .footer
                 .push(Line::plain("rows of the timing table, all trials of a side together"));
+            sheet.footer.extend(meanings);
         }
         if !none.is_empty() {
             sheet.footer.push(Line {

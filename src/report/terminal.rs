@@ -149,9 +149,10 @@ impl Page {
                     }),
             );
         }
-        for (at, space) in layout.spaces(&columns).into_iter().enumerate() {
+        for (at, space) in spaces(&columns).into_iter().enumerate() {
             if let Some(column) = table.column_mut(at) {
-                column.set_padding((u16::try_from(space).unwrap_or(u16::MAX), 0));
+                // One of the spaces is where other styles have a line between columns.
+                column.set_padding((u16::try_from(space.saturating_sub(1)).unwrap_or(u16::MAX), 0));
             }
         }
         self.text.push_str(&table.trim_fmt());
@@ -294,17 +295,13 @@ impl Layout {
     fn decimals(&self, at: usize) -> usize {
         self.decimals.get(at).copied().unwrap_or(0)
     }
-
-    /// Spaces before each column that stays.
-    fn spaces(&self, columns: &[&Column]) -> Vec<usize> {
-        spaces(columns)
-    }
 }
 
 fn heads<'a>(sheet: &'a Sheet, kept: &[(usize, usize)]) -> Vec<&'a Column> {
     kept.iter().filter_map(|(at, _)| sheet.columns.get(*at)).collect()
 }
 
+/// Spaces before each column.
 fn spaces(columns: &[&Column]) -> Vec<usize> {
     let mut before: Option<&Column> = None;
     let mut spaces = Vec::with_capacity(columns.len());
