@@ -23,6 +23,7 @@ pub mod error;
 pub mod join;
 pub mod model;
 pub mod recording;
+pub mod report;
 pub mod source;
 pub mod tables;
 pub mod xctrace;

@@ -6,7 +6,7 @@ use clap::Args;
 
 use super::output::{OutputPlan, to_stdout, width};
 use super::progress::Bar;
-use super::values::{OutputFiles, ReadArgs, parse_time, parse_units};
+use super::values::{ReadArgs, parse_time, parse_units};
 use super::{Console, ExitStatus, Stop, print_warning};
 use crate::analysis::{Request, SideRequest, analyse};
 use crate::attribution::{Buckets, KernelRules};
@@ -113,7 +113,7 @@ struct SharedArgs {
     format: Option<Format>,
     /// Also write a file, in the format of its extension (.txt, .json, .md); can be given several times
     #[arg(short, long, value_name = "FILE", help_heading = "Output")]
-    output: OutputFiles,
+    output: Vec<PathBuf>,
     /// Show the command line in the report; it can hold paths and names of yours
     #[arg(long, help_heading = "Output")]
     show_private: bool,

@@ -1,6 +1,5 @@
 //! Argument values that are more than a string: times, counts, and options shared by several commands.
 
-use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::Args;
@@ -107,9 +106,6 @@ pub(super) fn parse_units(text: &str) -> Result<u64, String> {
         Err(_) => Err(format!("`{text}` is no whole number")),
     }
 }
-
-/// Output files as given.
-pub(super) type OutputFiles = Vec<PathBuf>;
 
 #[cfg(test)]
 mod tests {

@@ -1,0 +1,347 @@
+//! The report for a terminal or a plain text file: sheets as light tables that fit the width.
+//!
+//! Where a table is too wide, its text columns get narrower first (a key is cut with `…`), then columns go in
+//! the order of their priority: spreads and tail latencies, the split of Δ % and its share, sizes of single
+//! submissions, counts, percent. What differs, in µs, stays at every width. A line under the table names what
+//! went. Colour repeats what a sign or a word says already.
+
+use comfy_table::{
+    Attribute, Cell as TableCell, CellAlignment, Color, ContentArrangement, LineStyle, Table, TableStyle,
+};
+
+use super::ReportOptions;
+use super::label::{cut, width, wrap, wrap_parts};
+use super::sections::{Document, document};
+use super::sheet::{Align, Cell, Column, Content, Line, Sheet, Style};
+use crate::compare::Comparison;
+
+/// Only a line under the headings.
+const LIGHT: TableStyle = TableStyle::new().header_separator(LineStyle::none().fill('─').junction('─'));
+/// Text columns keep this much while others can still go.
+const ROOMY: usize = 18;
+/// Text columns keep this much at any width.
+const TIGHT: usize = 8;
+/// Narrowest page.
+const NARROWEST: usize = 40;
+/// Spaces between columns, and between groups of columns.
+const SPACE: usize = 2;
+const GROUP_SPACE: usize = 3;
+
+/// The whole report.
+pub(super) fn render(comparison: &Comparison, options: &ReportOptions) -> String {
+    let Document {
+        headline,
+        intro,
+        sheets,
+        ..
+    } = document(comparison, options);
+    let mut page = Page {
+        width: options.width.max(NARROWEST),
+        color: options.color,
+        text: String::new(),
+        cut: false,
+    };
+    page.paragraph(&headline, "", "", Style::Strong);
+    for Line { text, style } in &intro {
+        page.paragraph(text, "", "  ", *style);
+    }
+    for sheet in &sheets {
+        page.sheet(sheet);
+    }
+    if page.cut {
+        page.text.push('\n');
+        page.paragraph(
+            "A wider page or --format json shows the columns that were left out.",
+            "",
+            "",
+            Style::Dim,
+        );
+    }
+    page.text
+}
+
+/// The page as far as it is written.
+struct Page {
+    width: usize,
+    color: bool,
+    text: String,
+    /// Whether a column was left out.
+    cut: bool,
+}
+
+impl Page {
+    /// A sentence in as many lines as it needs, the first after `first`, the others after `next`.
+    fn paragraph(&mut self, text: &str, first: &str, next: &str, style: Style) {
+        let room = self.width.saturating_sub(width(first).max(width(next)));
+        for (at, line) in wrap(text, room).iter().enumerate() {
+            self.text.push_str(if at == 0 { first } else { next });
+            self.styled(line, style);
+            self.text.push('\n');
+        }
+    }
+
+    fn styled(&mut self, text: &str, style: Style) {
+        let code = match style {
+            _ if !self.color => "",
+            Style::Plain => "",
+            Style::Worse => "31",
+            Style::Better => "32",
+            Style::Dim => "2",
+            Style::Strong => "1",
+        };
+        if code.is_empty() || text.is_empty() {
+            self.text.push_str(text);
+        } else {
+            self.text.push_str(&format!("\u{1b}[{code}m{text}\u{1b}[0m"));
+        }
+    }
+
+    fn sheet(&mut self, sheet: &Sheet) {
+        self.text.push('\n');
+        self.styled(&sheet.title, Style::Strong);
+        self.text.push('\n');
+        for (at, Line { text, style }) in sheet.lines.iter().enumerate() {
+            let bullet = if sheet.numbered {
+                format!("{:>2}. ", at + 1)
+            } else {
+                "  ".to_owned()
+            };
+            self.paragraph(text, &bullet, "    ", *style);
+        }
+        if !sheet.columns.is_empty() {
+            self.table(sheet);
+        }
+        for Line { text, style } in &sheet.footer {
+            self.paragraph(text, "  ", "    ", *style);
+        }
+    }
+
+    fn table(&mut self, sheet: &Sheet) {
+        let layout = Layout::new(sheet, self.width);
+        let columns: Vec<&Column> = layout
+            .kept
+            .iter()
+            .filter_map(|(at, _)| sheet.columns.get(*at))
+            .collect();
+        if let Some(line) = group_line(&columns, &layout) {
+            self.styled(&line, Style::Dim);
+            self.text.push('\n');
+        }
+        let mut table = Table::new();
+        table
+            .load_style(LIGHT)
+            .set_content_arrangement(ContentArrangement::Disabled)
+            .force_no_tty();
+        if self.color {
+            table.enforce_styling().style_text_only();
+        }
+        table.set_header(columns.iter().zip(&layout.kept).map(|(column, (_, room))| {
+            TableCell::new(cut(&column.header, *room)).set_alignment(alignment(column.align))
+        }));
+        for row in &sheet.rows {
+            table.add_row(
+                columns
+                    .iter()
+                    .zip(&layout.kept)
+                    .map(|(column, (at, room))| match row.get(*at) {
+                        Some(cell) => self.cell(cell, column.align, *room, layout.decimals(*at)),
+                        None => TableCell::new(""),
+                    }),
+            );
+        }
+        for (at, space) in spaces(&columns).into_iter().enumerate() {
+            if let Some(column) = table.column_mut(at) {
+                // One of the spaces is where other styles have a line between columns.
+                column.set_padding((u16::try_from(space.saturating_sub(1)).unwrap_or(u16::MAX), 0));
+            }
+        }
+        self.text.push_str(&table.trim_fmt());
+        self.text.push('\n');
+        if !layout.dropped.is_empty() {
+            self.cut = true;
+            let line = format!("not shown at {} columns: {}", self.width, layout.dropped.join(", "));
+            self.paragraph(&line, "  ", "    ", Style::Dim);
+        }
+    }
+
+    fn cell(&self, cell: &Cell, align: Align, room: usize, decimals: usize) -> TableCell {
+        let text = match &cell.content {
+            Content::Text(text) if align == Align::Point => {
+                let missing = decimals.saturating_sub(places(text));
+                text.clone() + &" ".repeat(missing)
+            }
+            Content::Text(text) => cut(text, room),
+            Content::List(parts) => wrap_parts(parts.iter().map(String::as_str), ", ", room).join("\n"),
+        };
+        let shown = TableCell::new(text).set_alignment(alignment(align));
+        if !self.color {
+            return shown;
+        }
+        match cell.style {
+            Style::Plain => shown,
+            Style::Worse => shown.fg(Color::DarkRed),
+            Style::Better => shown.fg(Color::DarkGreen),
+            Style::Dim => shown.add_attribute(Attribute::Dim),
+            Style::Strong => shown.add_attribute(Attribute::Bold),
+        }
+    }
+}
+
+fn alignment(align: Align) -> CellAlignment {
+    match align {
+        Align::Left => CellAlignment::Left,
+        Align::Right | Align::Point => CellAlignment::Right,
+    }
+}
+
+/// Characters from the decimal point on.
+fn places(number: &str) -> usize {
+    number.rfind('.').map_or(0, |point| number.len() - point)
+}
+
+/// Which columns a table has at a width, and how wide each is.
+struct Layout {
+    /// Index and width of each column that stays.
+    kept: Vec<(usize, usize)>,
+    /// Headings of the others, as they went.
+    dropped: Vec<String>,
+    /// Per column of the sheet, the most characters that a cell has from its point on.
+    decimals: Vec<usize>,
+}
+
+impl Layout {
+    fn new(sheet: &Sheet, page: usize) -> Layout {
+        let column = |at: usize| sheet.rows.iter().filter_map(move |row| row.get(at));
+        let decimals: Vec<usize> = (0..sheet.columns.len())
+            .map(|at| {
+                column(at)
+                    .map(|cell| match &cell.content {
+                        Content::Text(text) => places(text),
+                        Content::List(_) => 0,
+                    })
+                    .max()
+                    .unwrap_or(0)
+            })
+            .collect();
+        let mut layout = Layout {
+            kept: Vec::new(),
+            dropped: Vec::new(),
+            decimals,
+        };
+        for (at, head) in sheet.columns.iter().enumerate() {
+            let cells = column(at).map(|cell| match &cell.content {
+                Content::Text(text) if head.align == Align::Point => {
+                    width(text) + layout.decimals(at).saturating_sub(places(text))
+                }
+                Content::Text(text) => width(text),
+                Content::List(parts) => width(&parts.join(", ")),
+            });
+            let natural = cells.chain([width(&head.header)]).max().unwrap_or(0);
+            layout.kept.push((at, natural));
+        }
+        // A text column can be narrower than its texts; how much room the table takes at least:
+        let least = |kept: &[(usize, usize)], floor: usize| -> usize {
+            let widths = kept.iter().map(|(at, natural)| match sheet.columns.get(*at) {
+                Some(column) if column.align == Align::Left => (*natural).min(floor.max(width(&column.header))),
+                _ => *natural,
+            });
+            widths.sum::<usize>() + spaces(&heads(sheet, kept)).iter().sum::<usize>()
+        };
+        while least(&layout.kept, ROOMY) > page {
+            let priority = |at: usize| sheet.columns.get(at).map_or(0, |column| column.priority);
+            let Some(last) = layout
+                .kept
+                .iter()
+                .map(|(at, _)| priority(*at))
+                .max()
+                .filter(|last| *last > 0)
+            else {
+                break;
+            };
+            for (at, _) in layout.kept.iter().filter(|(at, _)| priority(*at) == last) {
+                if let Some(header) = sheet.columns.get(*at).map(|column| &column.header)
+                    && !layout.dropped.contains(header)
+                {
+                    layout.dropped.push(header.clone());
+                }
+            }
+            layout.kept.retain(|(at, _)| priority(*at) != last);
+        }
+        // The room that is left goes to the text columns, to the narrow ones first.
+        let floor = if least(&layout.kept, ROOMY) <= page {
+            ROOMY
+        } else {
+            TIGHT
+        };
+        let mut room = page.saturating_sub(least(&layout.kept, floor));
+        let mut text: Vec<(usize, usize, usize)> = Vec::new();
+        for (place, (at, natural)) in layout.kept.iter().enumerate() {
+            if let Some(column) = sheet.columns.get(*at).filter(|column| column.align == Align::Left) {
+                text.push((*natural, (*natural).min(floor.max(width(&column.header))), place));
+            }
+        }
+        text.sort_unstable();
+        let count = text.len();
+        for (rank, (natural, least, place)) in text.into_iter().enumerate() {
+            let more = (natural - least).min(room / (count - rank).max(1));
+            room -= more;
+            if let Some((_, room)) = layout.kept.get_mut(place) {
+                *room = least + more;
+            }
+        }
+        layout
+    }
+
+    fn decimals(&self, at: usize) -> usize {
+        self.decimals.get(at).copied().unwrap_or(0)
+    }
+}
+
+fn heads<'a>(sheet: &'a Sheet, kept: &[(usize, usize)]) -> Vec<&'a Column> {
+    kept.iter().filter_map(|(at, _)| sheet.columns.get(*at)).collect()
+}
+
+/// Spaces before each column.
+fn spaces(columns: &[&Column]) -> Vec<usize> {
+    let mut before: Option<&Column> = None;
+    let mut spaces = Vec::with_capacity(columns.len());
+    for column in columns {
+        spaces.push(match before {
+            None => 0,
+            Some(before) if before.group != column.group => GROUP_SPACE,
+            Some(_) => SPACE,
+        });
+        before = Some(column);
+    }
+    spaces
+}
+
+/// The names of the groups, each with a line over its columns; `None` when no column is in a group.
+fn group_line(columns: &[&Column], layout: &Layout) -> Option<String> {
+    let mut line = String::new();
+    let mut at = 0;
+    let mut open: Option<(&str, usize, usize)> = None;
+    let mut spans = Vec::new();
+    for ((column, (_, room)), space) in columns.iter().zip(&layout.kept).zip(spaces(columns)) {
+        let start = at + space;
+        at = start + room;
+        open = match (open, column.group.as_deref()) {
+            (Some((name, from, _)), Some(group)) if name == group => Some((name, from, at)),
+            (before, group) => {
+                spans.extend(before);
+                group.map(|group| (group, start, at))
+            }
+        };
+    }
+    spans.extend(open);
+    for (name, from, to) in &spans {
+        let room = to - from;
+        let name = cut(name, room.saturating_sub(2));
+        let dashes = room.saturating_sub(width(&name) + 2);
+        line.push_str(&" ".repeat(from.saturating_sub(width(&line))));
+        line.push_str(&"─".repeat(dashes / 2));
+        line.push_str(&format!(" {name} "));
+        line.push_str(&"─".repeat(dashes - dashes / 2));
+    }
+    (!spans.is_empty()).then_some(line)
+}
