@@ -106,7 +106,11 @@ pub const ENCODERS_LIST: TableSpec = TableSpec {
         ("gpu", "Metal Device", "metal-device-name"),
         ("frame-number", "Frame", "gpu-frame-number"),
         ("cmdbuffer-label", "Command Buffer", "metal-object-label"),
-        ("cmdbuffer-label-indexed", "Command Buffer (Indexed)", "metal-object-label"),
+        (
+            "cmdbuffer-label-indexed",
+            "Command Buffer (Indexed)",
+            "metal-object-label",
+        ),
         ("encoder-label", "Encoder", "metal-object-label"),
         ("encoder-label-indexed", "Encoder (Indexed)", "metal-object-label"),
         ("event-type", "Event Type", "metal-event-name"),
@@ -188,7 +192,11 @@ pub const PERFORMANCE_STATES: TableSpec = TableSpec {
     columns: &[
         ("start", "Start", "start-time"),
         ("duration", "Duration", "duration"),
-        ("gpu-performance-state", "GPU Performance State", "gpu-performance-state"),
+        (
+            "gpu-performance-state",
+            "GPU Performance State",
+            "gpu-performance-state",
+        ),
         ("track-label", "Track", "string"),
         ("is-induced", "Is Induced", "boolean"),
         ("narrative", "Narrative", "narrative"),
@@ -256,7 +264,11 @@ impl From<Option<Element>> for Cell {
 
 impl Element {
     pub fn leaf(tag: &'static str, fmt: impl Into<String>, text: impl Into<String>) -> Self {
-        Self { tag, fmt: fmt.into(), body: Body::Text(text.into()) }
+        Self {
+            tag,
+            fmt: fmt.into(),
+            body: Body::Text(text.into()),
+        }
     }
 
     /// A leaf whose `fmt` is its text.
@@ -266,7 +278,11 @@ impl Element {
     }
 
     pub fn composite(tag: &'static str, fmt: impl Into<String>, children: Vec<Element>) -> Self {
-        Self { tag, fmt: fmt.into(), body: Body::Children(children) }
+        Self {
+            tag,
+            fmt: fmt.into(),
+            body: Body::Children(children),
+        }
     }
 
     pub fn start_time(ns: u64) -> Self {
@@ -291,12 +307,20 @@ impl Element {
     }
 
     pub fn connection(value: u64) -> Self {
-        let fmt = if value == NONE_64 { "-1".to_owned() } else { value.to_string() };
+        let fmt = if value == NONE_64 {
+            "-1".to_owned()
+        } else {
+            value.to_string()
+        };
         Self::leaf("connection-uuid64", fmt, value.to_string())
     }
 
     pub fn boolean(value: bool) -> Self {
-        Self::leaf("boolean", if value { "Yes" } else { "No" }, if value { "1" } else { "0" })
+        Self::leaf(
+            "boolean",
+            if value { "Yes" } else { "No" },
+            if value { "1" } else { "0" },
+        )
     }
 
     pub fn frame(number: u64) -> Self {
@@ -349,7 +373,13 @@ impl Fnv {
 /// `MM:SS.mmm.µµµ`, truncated.
 pub fn fmt_time(ns: u64) -> String {
     let us = ns / 1000;
-    format!("{:02}:{:02}.{:03}.{:03}", us / 60_000_000, us / 1_000_000 % 60, us / 1000 % 1000, us % 1000)
+    format!(
+        "{:02}:{:02}.{:03}.{:03}",
+        us / 60_000_000,
+        us / 1_000_000 % 60,
+        us / 1000 % 1000,
+        us % 1000
+    )
 }
 
 /// Two decimals with a unit, whole nanoseconds below 1 µs.
@@ -368,7 +398,7 @@ pub fn fmt_grouped(value: u64, separator: char) -> String {
     let digits = value.to_string();
     let mut grouped = String::with_capacity(digits.len() + digits.len() / 3);
     for (index, digit) in digits.chars().enumerate() {
-        if index > 0 && (digits.len() - index) % 3 == 0 {
+        if index > 0 && (digits.len() - index).is_multiple_of(3) {
             grouped.push(separator);
         }
         grouped.push(digit);
@@ -416,11 +446,17 @@ pub struct Process {
 
 impl Process {
     pub fn new(name: &str, pid: u64) -> Self {
-        Self { name: name.to_owned(), pid }
+        Self {
+            name: name.to_owned(),
+            pid,
+        }
     }
 
     pub fn element(&self) -> Element {
-        let children = vec![Element::same("pid", self.pid.to_string()), Element::same("device-session", "TODO")];
+        let children = vec![
+            Element::same("pid", self.pid.to_string()),
+            Element::same("device-session", "TODO"),
+        ];
         Element::composite("process", format!("{} ({})", self.name, self.pid), children)
     }
 }
@@ -445,7 +481,11 @@ impl Thread {
 #[derive(Clone, Debug)]
 pub enum Label {
     /// `<command buffer>:<encoder>`, decorated with process and submission by Instruments.
-    Parts { text: String, process: Process, submission: u64 },
+    Parts {
+        text: String,
+        process: Process,
+        submission: u64,
+    },
     /// Plain text without children.
     Plain(String),
 }
@@ -454,7 +494,11 @@ impl Label {
     fn element(&self, locale: Locale) -> Element {
         match self {
             Self::Plain(text) => Element::same("formatted-label", text.clone()),
-            Self::Parts { text, process, submission } => {
+            Self::Parts {
+                text,
+                process,
+                submission,
+            } => {
                 let children = vec![
                     Element::same("string", text.clone()),
                     Element::same("narrative-text", " "),
@@ -504,7 +548,11 @@ impl GpuInterval {
             frame: Some(1),
             latency: Some(10_000),
             depth: Some(0),
-            label: Some(Label::Parts { text, process: process.clone(), submission: ids.submission }),
+            label: Some(Label::Parts {
+                text,
+                process: process.clone(),
+                submission: ids.submission,
+            }),
             state: "Active".to_owned(),
             connection: ids.submission & 0xffff,
             color: 0,
@@ -535,10 +583,15 @@ impl Row for GpuInterval {
         vec![
             self.start.map(Element::start_time).into(),
             self.duration.map(Element::duration).into(),
-            self.channel.as_ref().map(|name| Element::same("gpu-channel-name", name.clone())).into(),
+            self.channel
+                .as_ref()
+                .map(|name| Element::same("gpu-channel-name", name.clone()))
+                .into(),
             self.frame.map(Element::frame).into(),
             self.latency.map(Element::duration).into(),
-            self.depth.map(|depth| Element::same("metal-nesting-level", depth.to_string())).into(),
+            self.depth
+                .map(|depth| Element::same("metal-nesting-level", depth.to_string()))
+                .into(),
             self.label.as_ref().map(|label| label.element(locale)).into(),
             Element::same("gpu-state", self.state.clone()).into(),
             Element::connection(self.connection).into(),
@@ -596,7 +649,10 @@ impl MapRow {
     pub fn pair(time: u64, ids: Ids, process: &Process, coalesced: u64) -> [Self; 2] {
         [1, 0].map(|step| Self {
             time,
-            ids: Ids { submission: ids.submission + step, ..ids },
+            ids: Ids {
+                submission: ids.submission + step,
+                ..ids
+            },
             segment: ids.submission + step + 1,
             accelerator: 1463,
             process: Some(process.clone()),
@@ -722,7 +778,11 @@ impl Row for ShaderInterval {
     const TABLE: TableSpec = SHADER_INTERVALS;
 
     fn cells(&self, _: Locale) -> Vec<Cell> {
-        let percent = format!("{}.{:09}", self.percent_nanos / 1_000_000_000, self.percent_nanos % 1_000_000_000);
+        let percent = format!(
+            "{}.{:09}",
+            self.percent_nanos / 1_000_000_000,
+            self.percent_nanos % 1_000_000_000
+        );
         let percent_fmt = format!("{:.1}%", self.percent_nanos as f64 / 1e9);
         vec![
             Element::start_time(self.start).into(),
@@ -863,8 +923,17 @@ pub struct Style {
 
 impl Default for Style {
     fn default() -> Self {
-        let locale = Locale { spaced: false, thousands: ',' };
-        Self { ids: IdStyle::All, form: Form::Apple, locale, documentation: None, declaration: None }
+        let locale = Locale {
+            spaced: false,
+            thousands: ',',
+        };
+        Self {
+            ids: IdStyle::All,
+            form: Form::Apple,
+            locale,
+            documentation: None,
+            declaration: None,
+        }
     }
 }
 
@@ -927,7 +996,11 @@ impl<'a> ExportBuilder<'a> {
         let mut first = ExportBuilder::new(io::sink());
         build(&mut first);
         let needed = std::mem::take(&mut first.referenced);
-        let style = Style { ids: IdStyle::Needed(needed), form: Form::ElementTree, ..Style::default() };
+        let style = Style {
+            ids: IdStyle::Needed(needed),
+            form: Form::ElementTree,
+            ..Style::default()
+        };
         Self::document(style, build)
     }
 
@@ -1049,7 +1122,9 @@ impl<'a> ExportBuilder<'a> {
     }
 
     fn flush(&mut self) {
-        self.out.write_all(self.buffer.as_bytes()).expect("the export could be written");
+        self.out
+            .write_all(self.buffer.as_bytes())
+            .expect("the export could be written");
         self.buffer.clear();
     }
 
@@ -1133,7 +1208,11 @@ impl<'a> ExportBuilder<'a> {
     fn empty(&mut self, tag: &str, attributes: &[(&str, &str)]) {
         self.indent();
         self.tag(tag, attributes);
-        self.buffer.push_str(if self.style.form == Form::ElementTree { " />" } else { "/>" });
+        self.buffer.push_str(if self.style.form == Form::ElementTree {
+            " />"
+        } else {
+            "/>"
+        });
     }
 
     fn tag(&mut self, tag: &str, attributes: &[(&str, &str)]) {

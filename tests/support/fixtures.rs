@@ -5,8 +5,8 @@
 
 use super::export::{
     CHANNEL_COMPUTE, Cell, DRIVER_INTERVALS, ENCODERS_LIST, EXECUTION_POINTS, Element, EncoderRow, ExecutionPoint,
-    ExportBuilder, Form, GPU_INTERVALS, GpuInterval, IdStyle, Ids, Label, Locale, MapRow, Process, Row, SHADER_INTERVALS,
-    SHADER_LIST, SUBMISSION_MAP, Shader, ShaderInterval, Style, Thread,
+    ExportBuilder, Form, GPU_INTERVALS, GpuInterval, IdStyle, Ids, Label, Locale, MapRow, Process, Row,
+    SHADER_INTERVALS, SHADER_LIST, SUBMISSION_MAP, Shader, ShaderInterval, Style, Thread,
 };
 use super::pack;
 use super::toc::{Run, Toc, TocTable};
@@ -34,10 +34,15 @@ pub const DEMO_TOKENS: u64 = 64;
 fn demo(name: &str, engine: Engine, seed: u64, files: &mut Vec<File>) {
     let workload = Workload::new(engine, DEMO_TOKENS, seed, 1);
     let folder = format!("demo/{name}-{seed}");
-    files.push((format!("{folder}/toc.xml"), workload.toc(Workload::SCHEMAS).to_xml().into_bytes()));
+    files.push((
+        format!("{folder}/toc.xml"),
+        workload.toc(Workload::SCHEMAS).to_xml().into_bytes(),
+    ));
     for schema in Workload::SCHEMAS {
         let mut xml = Vec::new();
-        workload.write(schema, &mut xml, Style::default()).expect("a Vec takes everything");
+        workload
+            .write(schema, &mut xml, Style::default())
+            .expect("a Vec takes everything");
         let (bytes, ending) = match (xml.len(), seed) {
             (0..16_000, _) => (xml, "xml"),
             (_, 3) if schema.contains("encoders") => (pack::zstd(&xml), "xml.zst"),
@@ -55,7 +60,11 @@ fn bench() -> Process {
 
 /// The ids of the n-th submission of a small table.
 fn ids(n: u64) -> Ids {
-    Ids { command_buffer: 0x6000 + 2 * n, encoder: 0x6001 + 2 * n, submission: 41_000 + 2 * n }
+    Ids {
+        command_buffer: 0x6000 + 2 * n,
+        encoder: 0x6001 + 2 * n,
+        submission: 41_000 + 2 * n,
+    }
 }
 
 fn interval(n: u64, start: u64, duration: u64, label: &str) -> GpuInterval {
@@ -98,17 +107,30 @@ fn with_cells(change: impl FnOnce(&mut Vec<Cell>)) -> String {
     let mut changed = cells(&rows[2]);
     change(&mut changed);
     ExportBuilder::document(Style::default(), |export| {
-        export.table(GPU_INTERVALS).row(&rows[0]).row(&rows[1]).cells(&changed).row(&rows[3]).row(&rows[4]);
+        export
+            .table(GPU_INTERVALS)
+            .row(&rows[0])
+            .row(&rows[1])
+            .cells(&changed)
+            .row(&rows[3])
+            .row(&rows[4]);
     })
 }
 
 fn utf16le(text: &str) -> Vec<u8> {
-    std::iter::once(0xFEFF).chain(text.encode_utf16()).flat_map(u16::to_le_bytes).collect()
+    std::iter::once(0xFEFF)
+        .chain(text.encode_utf16())
+        .flat_map(u16::to_le_bytes)
+        .collect()
 }
 
 /// Holes, numbers above 2^63, and falling order.
 fn scattered(id: u64) -> u64 {
-    if id % 5 == 0 { (1 << 63) + id } else { 1_000_000 - 7 * id }
+    if id.is_multiple_of(5) {
+        (1 << 63) + id
+    } else {
+        1_000_000 - 7 * id
+    }
 }
 
 // ---------------------------------------------------------------------------------------------- good
@@ -119,13 +141,23 @@ fn good(files: &mut Vec<File>) {
 
     put("plain.xml", text.clone().into_bytes());
     put("reserialised.xml", ExportBuilder::reserialised(plain).into_bytes());
-    let style = |form, ids| Style { form, ids, ..Style::default() };
+    let style = |form, ids| Style {
+        form,
+        ids,
+        ..Style::default()
+    };
     let document = |style| ExportBuilder::document(style, plain).into_bytes();
     put("pretty_crlf.xml", document(style(Form::PrettyCrlf, IdStyle::All)));
     put("no_ids.xml", document(style(Form::Apple, IdStyle::Absent)));
-    put("ids_not_indices.xml", document(style(Form::Apple, IdStyle::Mapped(scattered))));
+    put(
+        "ids_not_indices.xml",
+        document(style(Form::Apple, IdStyle::Mapped(scattered))),
+    );
     let spaced = Style {
-        locale: Locale { spaced: true, thousands: '.' },
+        locale: Locale {
+            spaced: true,
+            thousands: '.',
+        },
         documentation: Some("What the GPU did, and when.".to_owned()),
         ..Style::default()
     };
@@ -135,7 +167,13 @@ fn good(files: &mut Vec<File>) {
     let declared = text.replace("<?xml version=\"1.0\"?>", "<?xml version=\"1.0\" encoding=\"UTF-16\"?>");
     put("utf16le.xml", utf16le(&declared.replace('\n', "\r\n")));
     let stray = ["</mnemonic>", "</duration>", "</string>", "</process>", "</row>"];
-    put("stray_text.xml", stray.iter().fold(text.clone(), |xml, tag| xml.replace(tag, &format!("{tag}stray"))).into());
+    put(
+        "stray_text.xml",
+        stray
+            .iter()
+            .fold(text.clone(), |xml, tag| xml.replace(tag, &format!("{tag}stray")))
+            .into(),
+    );
 
     let middle = text.len() / 2;
     let (head, tail) = text.as_bytes().split_at(middle);
@@ -171,10 +209,17 @@ fn good(files: &mut Vec<File>) {
 fn several_nodes() -> Vec<u8> {
     let label = "engine.attn:attn";
     ExportBuilder::document(Style::default(), |export| {
-        export.table(GPU_INTERVALS).row(&interval(0, 0, 10_000, label)).row(&interval(1, 20_000, 10_000, label));
+        export
+            .table(GPU_INTERVALS)
+            .row(&interval(0, 0, 10_000, label))
+            .row(&interval(1, 20_000, 10_000, label));
         export.restart_ids();
-        export.node("//trace-toc[1]/run[1]/data[1]/table[110]").schema(GPU_INTERVALS);
-        export.row(&interval(2, 100_000, 300, label)).row(&interval(3, 200_000, 300, label));
+        export
+            .node("//trace-toc[1]/run[1]/data[1]/table[110]")
+            .schema(GPU_INTERVALS);
+        export
+            .row(&interval(2, 100_000, 300, label))
+            .row(&interval(3, 200_000, 300, label));
     })
     .into_bytes()
 }
@@ -184,7 +229,9 @@ fn schema_carried() -> Vec<u8> {
     let rows = plain_rows();
     ExportBuilder::document(Style::default(), |export| {
         export.table(GPU_INTERVALS).rows(rows[..3].to_vec());
-        export.node("//trace-toc[1]/run[1]/data[1]/table[110]").rows(rows[3..].to_vec());
+        export
+            .node("//trace-toc[1]/run[1]/data[1]/table[110]")
+            .rows(rows[3..].to_vec());
     })
     .into_bytes()
 }
@@ -193,9 +240,20 @@ fn schema_carried() -> Vec<u8> {
 fn sentinel() -> Vec<u8> {
     let label = "engine.attn:attn";
     let rows = vec![
-        GpuInterval { latency: None, ..interval(0, 1_000, 10_000, label) },
-        GpuInterval { duration: None, latency: Some(5_000), ..interval(1, 50_000, 0, label) },
-        GpuInterval { start: None, latency: Some(5), ..interval(2, 0, 700, label) },
+        GpuInterval {
+            latency: None,
+            ..interval(0, 1_000, 10_000, label)
+        },
+        GpuInterval {
+            duration: None,
+            latency: Some(5_000),
+            ..interval(1, 50_000, 0, label)
+        },
+        GpuInterval {
+            start: None,
+            latency: Some(5),
+            ..interval(2, 0, 700, label)
+        },
         GpuInterval {
             channel: Some("Blit".to_owned()),
             frame: None,
@@ -211,18 +269,28 @@ fn sentinel() -> Vec<u8> {
 fn entities() -> Vec<u8> {
     let written = "vec&lt;f32, 4&gt; &amp;&amp; &#x3C0; &quot;x&quot;";
     with_cells(|cells| {
-        cells[6] = Cell::Raw(format!("<formatted-label id=\"9001\" fmt=\"{written}\">{written}</formatted-label>"));
+        cells[6] = Cell::Raw(format!(
+            "<formatted-label id=\"9001\" fmt=\"{written}\">{written}</formatted-label>"
+        ));
     })
     .into_bytes()
 }
 
 /// One encoder repeated as a nested row, one row of depth 1 that is work of its own, one row for four encoders.
 fn nested_rows() -> Vec<u8> {
-    let nested = GpuInterval { depth: Some(1), ..interval(0, 200, 800, "Command Buffer 0:blur") };
-    let lane = GpuInterval { depth: Some(1), ..interval(2, 700, 600, "Command Buffer 0:sharpen") };
+    let nested = GpuInterval {
+        depth: Some(1),
+        ..interval(0, 200, 800, "Command Buffer 0:blur")
+    };
+    let lane = GpuInterval {
+        depth: Some(1),
+        ..interval(2, 700, 600, "Command Buffer 0:sharpen")
+    };
     let decorated = "Command Buffer 0:tone      ( bench (77) )  Coelasced 4 Encoders";
-    let coalesced =
-        GpuInterval { label: Some(Label::Plain(decorated.to_owned())), ..interval(4, 5_000, 900, "tone") };
+    let coalesced = GpuInterval {
+        label: Some(Label::Plain(decorated.to_owned())),
+        ..interval(4, 5_000, 900, "tone")
+    };
     let outer = interval(0, 0, 1_000, "Command Buffer 0:blur");
     let mut inner = nested;
     inner.submission = Some(ids(1).submission);
@@ -233,8 +301,10 @@ fn nested_rows() -> Vec<u8> {
 fn default_labels(pid: u64, address: &str) -> Vec<u8> {
     let process = Process::new("bench", pid);
     let text = format!("Command Buffer 0:attn.qkv      ( bench ({pid}) )  {address}");
-    let named =
-        GpuInterval { label: Some(Label::Plain(text)), ..GpuInterval::new(0, 100, "", &process, ids(0)) };
+    let named = GpuInterval {
+        label: Some(Label::Plain(text)),
+        ..GpuInterval::new(0, 100, "", &process, ids(0))
+    };
     let unnamed = GpuInterval {
         label: Some(Label::Plain("Compute Command 0".to_owned())),
         ..GpuInterval::new(500, 40, "", &process, ids(1))
@@ -250,7 +320,11 @@ fn other_processes() -> Vec<u8> {
         match n {
             0..4 => interval(n, start, 100, "engine.attn:attn"),
             4..7 => GpuInterval::new(start, 1_000, "", &server, ids(n)),
-            _ => GpuInterval { process: None, label: None, ..interval(n, start, 50, "") },
+            _ => GpuInterval {
+                process: None,
+                label: None,
+                ..interval(n, start, 50, "")
+            },
         }
     });
     table(rows).into_bytes()
@@ -280,8 +354,19 @@ struct Points {
 }
 
 fn points(repeated_time: bool) -> Points {
-    let (process, mut tables) = (bench(), Points { points: Vec::new(), map: Vec::new(), encoders: Vec::new() });
-    let thread = Thread { name: "Main Thread".to_owned(), tid: 0x9d01, process: process.clone() };
+    let (process, mut tables) = (
+        bench(),
+        Points {
+            points: Vec::new(),
+            map: Vec::new(),
+            encoders: Vec::new(),
+        },
+    );
+    let thread = Thread {
+        name: "Main Thread".to_owned(),
+        tid: 0x9d01,
+        process: process.clone(),
+    };
     let work = [
         ("attn", "attn", 18_041),
         ("ffn", "ffn.gate & ffn.up", 26_166),
@@ -299,9 +384,16 @@ fn points(repeated_time: bool) -> Points {
         let time = if repeated_time && n == 7 { last } else { time };
         for (function, time) in [(1, time), (2, time + duration)] {
             let (channel, submission) = (CHANNEL_COMPUTE, ids.submission);
-            tables.points.push(ExecutionPoint { time, channel, function, submission });
+            tables.points.push(ExecutionPoint {
+                time,
+                channel,
+                function,
+                submission,
+            });
         }
-        tables.map.extend(MapRow::pair(at - 41_000 - n, ids, &process, u64::from(n % 6 == 1) * 2));
+        tables
+            .map
+            .extend(MapRow::pair(at - 41_000 - n, ids, &process, u64::from(n % 6 == 1) * 2));
         tables.encoders.push(EncoderRow {
             start: at - 80_000,
             duration: 6_000 + 41 * n,
@@ -330,9 +422,15 @@ fn points_folder(repeated_time: bool) -> Vec<File> {
     let schemas = [EXECUTION_POINTS.schema, SUBMISSION_MAP.schema, ENCODERS_LIST.schema];
     vec![
         ("toc.xml".to_owned(), toc(&bench(), &schemas)),
-        (format!("{}.xml", EXECUTION_POINTS.schema), table(tables.points).into_bytes()),
+        (
+            format!("{}.xml", EXECUTION_POINTS.schema),
+            table(tables.points).into_bytes(),
+        ),
         (format!("{}.xml", SUBMISSION_MAP.schema), table(tables.map).into_bytes()),
-        (format!("{}.xml", ENCODERS_LIST.schema), table(tables.encoders).into_bytes()),
+        (
+            format!("{}.xml", ENCODERS_LIST.schema),
+            table(tables.encoders).into_bytes(),
+        ),
     ]
 }
 
@@ -367,7 +465,10 @@ fn multi_run() -> Vec<File> {
     let xml = ExportBuilder::document(Style::default(), |export| {
         plain(export);
         export.restart_ids();
-        export.node("//trace-toc[1]/run[2]/data[1]/table[109]").schema(GPU_INTERVALS).rows(second);
+        export
+            .node("//trace-toc[1]/run[2]/data[1]/table[109]")
+            .schema(GPU_INTERVALS)
+            .rows(second);
     });
     vec![
         ("toc.xml".to_owned(), Toc { runs }.to_xml().into_bytes()),
@@ -380,7 +481,9 @@ fn shader_timeline() -> Vec<File> {
     let process = bench();
     let mut run = Run::new(1, &process, 2_000_000);
     run.set_gpu_setting("Shader Timeline", "Enabled");
-    run.tables = [GPU_INTERVALS, SHADER_LIST, SHADER_INTERVALS].map(|spec| TocTable::new(spec.schema)).to_vec();
+    run.tables = [GPU_INTERVALS, SHADER_LIST, SHADER_INTERVALS]
+        .map(|spec| TocTable::new(spec.schema))
+        .to_vec();
     let functions = ["kernel_mul_mv_id_q4_0_f32", "kernel_rms_norm_f32", "gather|f16"];
     let shaders = (0..).zip(functions).map(|(at, function)| Shader {
         time: 500_000 + 100 * at,
@@ -421,11 +524,18 @@ fn shader_timeline() -> Vec<File> {
 fn refused(files: &mut Vec<File>) {
     let mut put = |name: &str, bytes: Vec<u8>| files.push((format!("refused/{name}"), bytes));
     let text = plain_xml();
-    let up_to = |pattern: &str, extra: usize| text.as_bytes()[..text.find(pattern).expect("in the table") + extra].to_vec();
+    let up_to =
+        |pattern: &str, extra: usize| text.as_bytes()[..text.find(pattern).expect("in the table") + extra].to_vec();
 
     put("empty.xml", Vec::new());
-    put("not_xml.txt", b"Export failed: Document Missing Template Error\n".to_vec());
-    put("zip_header.xml", [b"PK\x03\x04\x14\x00\x08\x00\x08\x00".as_slice(), &[0xA5; 54]].concat());
+    put(
+        "not_xml.txt",
+        b"Export failed: Document Missing Template Error\n".to_vec(),
+    );
+    put(
+        "zip_header.xml",
+        [b"PK\x03\x04\x14\x00\x08\x00\x08\x00".as_slice(), &[0xA5; 54]].concat(),
+    );
     put("truncated_in_row.xml", up_to("1050000</start-time>", 7));
     put("truncated_after_row.xml", up_to("</row>\n</node>", 7));
     put("truncated_after_schema.xml", up_to("</schema>", 9));
@@ -434,14 +544,23 @@ fn refused(files: &mut Vec<File>) {
     let zst = pack::zstd_stored(text.as_bytes());
     put("cut.xml.zst", zst[..zst.len() * 2 / 3].to_vec());
 
-    put("no_match.xml", b"<?xml version=\"1.0\"?>\n<trace-query-result>\n</trace-query-result>\n".to_vec());
+    put(
+        "no_match.xml",
+        b"<?xml version=\"1.0\"?>\n<trace-query-result>\n</trace-query-result>\n".to_vec(),
+    );
     put("no_rows.xml", table(Vec::<GpuInterval>::new()).into_bytes());
     put("other_table.xml", other_table());
     put("no_schema.xml", no_schema());
     put("two_processes_of_one_name.xml", two_processes_of_one_name());
 
-    put("cell_missing.xml", with_cells(|cells| drop(cells.remove(4))).into_bytes());
-    put("cell_extra.xml", with_cells(|cells| cells.push(Cell::Null)).into_bytes());
+    put(
+        "cell_missing.xml",
+        with_cells(|cells| drop(cells.remove(4))).into_bytes(),
+    );
+    put(
+        "cell_extra.xml",
+        with_cells(|cells| cells.push(Cell::Null)).into_bytes(),
+    );
     // As many cells as columns, but the latency is gone and all after it stand one place to the left.
     let shifted = with_cells(|cells| {
         cells.remove(4);
@@ -450,13 +569,20 @@ fn refused(files: &mut Vec<File>) {
     put("wrong_type.xml", shifted.into_bytes());
     let dangling = with_cells(|cells| cells[1] = Cell::Raw("<duration ref=\"4711\"/>".to_owned()));
     put("dangling_ref.xml", dangling.into_bytes());
-    put("bad_attribute.xml", text.replacen("<row>", "<row resident-%=\"1\">", 1).into_bytes());
+    put(
+        "bad_attribute.xml",
+        text.replacen("<row>", "<row resident-%=\"1\">", 1).into_bytes(),
+    );
     put("doctype_bomb.xml", doctype_bomb(&text));
 }
 
 fn other_table() -> Vec<u8> {
     let (process, leaf) = (bench(), Element::leaf);
-    let thread = Thread { name: "Main Thread".to_owned(), tid: 0x9d01, process: process.clone() };
+    let thread = Thread {
+        name: "Main Thread".to_owned(),
+        tid: 0x9d01,
+        process: process.clone(),
+    };
     let label = |text: &str| Element::composite("formatted-label", text, vec![Element::same("string", text)]);
     let cells: Vec<Cell> = vec![
         Element::start_time(1_000).into(),
@@ -482,7 +608,9 @@ fn other_table() -> Vec<u8> {
 
 fn no_schema() -> Vec<u8> {
     ExportBuilder::document(Style::default(), |export| {
-        export.node("//trace-toc[1]/run[1]/data[1]/table[109]").rows(plain_rows());
+        export
+            .node("//trace-toc[1]/run[1]/data[1]/table[109]")
+            .rows(plain_rows());
     })
     .into_bytes()
 }
@@ -491,8 +619,11 @@ fn two_processes_of_one_name() -> Vec<u8> {
     let row = |n, start, duration, name: &str, pid| {
         GpuInterval::new(start, duration, "engine.attn:attn", &Process::new(name, pid), ids(n))
     };
-    let rows =
-        [row(0, 0, 1_000, "bench", 77), row(1, 2_000, 5_000, "bench-helper", 78), row(2, 9_000, 3_000, "bench", 79)];
+    let rows = [
+        row(0, 0, 1_000, "bench", 77),
+        row(1, 2_000, 5_000, "bench-helper", 78),
+        row(2, 9_000, 3_000, "bench", 79),
+    ];
     table(rows).into_bytes()
 }
 
@@ -505,5 +636,7 @@ fn doctype_bomb(text: &str) -> Vec<u8> {
     }
     doctype.push_str("]>\n");
     let bombed = text.replacen("<trace-query-result>", &format!("{doctype}<trace-query-result>"), 1);
-    bombed.replace(">engine.layer.0.attn:attn</string>", ">&e10;</string>").into_bytes()
+    bombed
+        .replace(">engine.layer.0.attn:attn</string>", ">&e10;</string>")
+        .into_bytes()
 }

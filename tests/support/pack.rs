@@ -43,7 +43,9 @@ pub fn unpacked(name: &str, bytes: &[u8]) -> (Vec<u8>, bool) {
             if rest.is_empty() {
                 break true;
             }
-            let Ok(mut decoder) = ruzstd::decoding::StreamingDecoder::new(&mut rest) else { break false };
+            let Ok(mut decoder) = ruzstd::decoding::StreamingDecoder::new(&mut rest) else {
+                break false;
+            };
             if decoder.read_to_end(&mut plain).is_err() {
                 break false;
             }

@@ -29,7 +29,10 @@ pub struct Run {
 
 #[derive(Clone, Debug)]
 pub enum Target {
-    Process { process: Process, attributes: Vec<(String, String)> },
+    Process {
+        process: Process,
+        attributes: Vec<(String, String)>,
+    },
     All,
 }
 
@@ -55,7 +58,10 @@ pub struct TocTable {
 
 impl TocTable {
     pub fn new(schema: &str) -> Self {
-        Self { schema: schema.to_owned(), attributes: Vec::new() }
+        Self {
+            schema: schema.to_owned(),
+            attributes: Vec::new(),
+        }
     }
 
     #[must_use]
@@ -66,13 +72,19 @@ impl TocTable {
 }
 
 fn pairs(list: &[(&str, &str)]) -> Vec<(String, String)> {
-    list.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect()
+    list.iter()
+        .map(|(name, value)| ((*name).to_owned(), (*value).to_owned()))
+        .collect()
 }
 
 impl Run {
     /// A Metal System Trace of a launched process that ended by itself. Device and people are invented.
     pub fn new(number: u64, process: &Process, duration_us: u64) -> Self {
-        let gpu = ["Counter Set: (null)", "Shader Timeline: Disabled", "Induced GPU Performance State: Default"];
+        let gpu = [
+            "Counter Set: (null)",
+            "Shader Timeline: Disabled",
+            "Induced GPU Performance State: Default",
+        ];
         Self {
             number,
             device: pairs(&[
@@ -112,7 +124,10 @@ impl Run {
             ],
             processes: vec![
                 (process.clone(), format!("/Users/example/bin/{}", process.name)),
-                (Process::new("WindowServer", 188), "/System/Library/WindowServer".to_owned()),
+                (
+                    Process::new("WindowServer", 188),
+                    "/System/Library/WindowServer".to_owned(),
+                ),
                 (Process::new("kernel", 0), "/System/Library/Kernels/kernel".to_owned()),
             ],
             tables: Vec::new(),
@@ -133,7 +148,10 @@ impl Run {
 
 impl Toc {
     pub fn to_xml(&self) -> String {
-        let mut page = Page { text: "<?xml version=\"1.0\"?>\n".to_owned(), depth: 0 };
+        let mut page = Page {
+            text: "<?xml version=\"1.0\"?>\n".to_owned(),
+            depth: 0,
+        };
         page.open("trace-toc", &[]);
         for run in &self.runs {
             page.run(run);
@@ -186,7 +204,10 @@ impl Page {
         self.open("processes", &[]);
         for (process, path) in &run.processes {
             let pid = process.pid.to_string();
-            self.empty("process", &pairs(&[("name", &process.name), ("pid", &pid), ("path", path)]));
+            self.empty(
+                "process",
+                &pairs(&[("name", &process.name), ("pid", &pid), ("path", path)]),
+            );
         }
         self.close("processes");
         self.open("data", &[]);

@@ -81,29 +81,55 @@ enum Kind {
 }
 
 const fn op(phase: &'static str, encoder: &'static str, parts: &'static [u64]) -> Op {
-    Op { phase, encoder, parts, overlap: 0, merged: 0, kind: Kind::Compute }
+    Op {
+        phase,
+        encoder,
+        parts,
+        overlap: 0,
+        merged: 0,
+        kind: Kind::Compute,
+    }
 }
 
 const HF2Q_HEAD: &[Op] = &[op("embed", "", &[13])];
 const HF2Q_LAYER: &[Op] = &[
     op("attn.qkv", "", &[180, 50]),
-    Op { kind: Kind::Attention, ..op("attn.core", "", &[450]) },
+    Op {
+        kind: Kind::Attention,
+        ..op("attn.core", "", &[450])
+    },
     op("attn.out", "", &[120]),
-    Op { overlap: 48, merged: 2, ..op("ffn.gate_up", "ffn.gate & ffn.up", &[260]) },
+    Op {
+        overlap: 48,
+        merged: 2,
+        ..op("ffn.gate_up", "ffn.gate & ffn.up", &[260])
+    },
     op("ffn.down", "", &[200, 14]),
 ];
 const HF2Q_TAIL: &[Op] = &[op("lm_head", "", &[1820]), op("", "sampling.argmax", &[60])];
-const HF2Q_BLIT: Op = Op { kind: Kind::Blit, ..op("", "", &[11]) };
+const HF2Q_BLIT: Op = Op {
+    kind: Kind::Blit,
+    ..op("", "", &[11])
+};
 
 const LLAMA_HEAD: &[Op] = &[op("", "", &[12])];
 const LLAMA_LAYER: &[Op] = &[
     op("", "", &[310]),
-    Op { kind: Kind::Attention, ..op("", "", &[360]) },
-    Op { overlap: 36, ..op("", "", &[230]) },
+    Op {
+        kind: Kind::Attention,
+        ..op("", "", &[360])
+    },
+    Op {
+        overlap: 36,
+        ..op("", "", &[230])
+    },
     op("", "", &[240]),
 ];
 const LLAMA_TAIL: &[Op] = &[op("", "", &[1660]), op("", "", &[55])];
-const LLAMA_BLIT: Op = Op { kind: Kind::Blit, ..op("", "", &[28]) };
+const LLAMA_BLIT: Op = Op {
+    kind: Kind::Blit,
+    ..op("", "", &[28])
+};
 
 /// What to make. `scale` multiplies the layers of a token; three of them at 1.
 #[derive(Clone, Copy, Debug)]
@@ -210,7 +236,10 @@ impl Iterator for Tokens {
         self.next += 1;
         // The host waits for the last token, samples, and begins to encode.
         self.cpu = self.gpu + self.rng.between(60 * TICKS_PER_US, 120 * TICKS_PER_US);
-        let mut token = Token { number, ..Token::default() };
+        let mut token = Token {
+            number,
+            ..Token::default()
+        };
         if number % 6 == 2 {
             token.desktop.push(self.desktop());
         }
@@ -238,7 +267,11 @@ impl Tokens {
     /// One command buffer per piece of work.
     fn buffers(&mut self, token: &mut Token, prefix: &str, ops: &[Op]) {
         for op in ops {
-            let label = if op.phase.is_empty() { String::new() } else { format!("{prefix}.{}", op.phase) };
+            let label = if op.phase.is_empty() {
+                String::new()
+            } else {
+                format!("{prefix}.{}", op.phase)
+            };
             let buffer = self.buffer(&label, token.number, &[op]);
             token.buffers.push(buffer);
         }
@@ -296,16 +329,31 @@ impl Tokens {
                 if op.kind == Kind::Attention {
                     ticks += token * 2;
                 }
-                let ticks = self.rng.around(ticks * self.speed / 1_000_000, 15_000).max(1);
+                let ticks = self.rng.around(self.in_this_trial(op, ticks), 15_000).max(1);
                 let gap = self.rng.between(TICKS_PER_US / 2, 2 * TICKS_PER_US);
                 let overlap = if part == 0 { op.overlap } else { 0 };
                 let earliest = commit + self.rng.between(8 * TICKS_PER_US, 14 * TICKS_PER_US);
-                let after = if overlap > 0 { self.gpu - overlap } else { self.gpu + gap };
+                let after = if overlap > 0 {
+                    self.gpu - overlap
+                } else {
+                    self.gpu + gap
+                };
                 let submission = self.submission(Channel::Compute, after.max(earliest), ticks, commit);
                 encoder.submissions.push(submission);
             }
         }
-        CommandBuffer { id, label, commit: nanos(commit), encoders }
+        CommandBuffer {
+            id,
+            label,
+            commit: nanos(commit),
+            encoders,
+        }
+    }
+
+    /// Every trial has its own speed, and every kind of work a little of its own besides.
+    fn in_this_trial(&self, op: &Op, ticks: u64) -> u64 {
+        let own = Rng::new(self.workload.seed << 32 | op.parts[0]).around(1_000_000, 4_000);
+        ticks * self.speed / 1_000_000 * own / 1_000_000
     }
 
     fn submission(&mut self, channel: Channel, start: u64, ticks: u64, commit: u64) -> Submission {
@@ -330,12 +378,24 @@ impl Tokens {
         let (gpu, id) = (self.gpu, self.next_submission);
         let vertex_ticks = self.rng.between(8 * TICKS_PER_US, 10 * TICKS_PER_US);
         let fragment_ticks = self.rng.between(70 * TICKS_PER_US, 90 * TICKS_PER_US);
-        let vertex = Submission { id: id + 1, ..self.submission(Channel::Vertex, start, vertex_ticks, commit) };
+        let vertex = Submission {
+            id: id + 1,
+            ..self.submission(Channel::Vertex, start, vertex_ticks, commit)
+        };
         let after = start + vertex_ticks + 5;
-        let fragment = Submission { id, ..self.submission(Channel::Fragment, after, fragment_ticks, commit) };
+        let fragment = Submission {
+            id,
+            ..self.submission(Channel::Fragment, after, fragment_ticks, commit)
+        };
         // The desktop runs beside the engine and does not hold it up.
         self.gpu = gpu;
-        Desktop { command_buffer, encoder: command_buffer + 1, commit: nanos(commit), vertex, fragment }
+        Desktop {
+            command_buffer,
+            encoder: command_buffer + 1,
+            commit: nanos(commit),
+            vertex,
+            fragment,
+        }
     }
 
     fn object(&mut self) -> u64 {
@@ -346,7 +406,12 @@ impl Tokens {
 
 impl Workload {
     pub fn new(engine: Engine, tokens: u64, seed: u64, scale: u64) -> Self {
-        Self { engine, tokens, seed, scale }
+        Self {
+            engine,
+            tokens,
+            seed,
+            scale,
+        }
     }
 
     pub fn process(&self) -> Process {
@@ -366,11 +431,11 @@ impl Workload {
 
     pub fn tokens(&self) -> Tokens {
         let engine = match self.engine {
-            Engine::Hf2q => 0x6866_3271,
+            Engine::Hf2q => 0x6866_3272,
             Engine::Llama => 0x6c6c_616d,
         };
         let mut rng = Rng::new(engine ^ (self.seed << 32));
-        let speed = rng.around(1_000_000, 6_000);
+        let speed = rng.around(1_000_000, 12_000);
         let start = rng.between(20_000_000, 22_000_000);
         Tokens {
             workload: *self,
@@ -387,7 +452,13 @@ impl Workload {
 
     /// The end of the last submission.
     pub fn end_ns(&self) -> u64 {
-        let ends = |token: Token| token.submissions().map(|(_, _, submission)| submission.end).max().unwrap_or(0);
+        let ends = |token: Token| {
+            token
+                .submissions()
+                .map(|(_, _, submission)| submission.end)
+                .max()
+                .unwrap_or(0)
+        };
         self.tokens().map(ends).max().unwrap_or(0)
     }
 
@@ -427,7 +498,10 @@ impl Workload {
                 put(export, ShaderInterval::TABLE, std::iter::empty::<ShaderInterval>());
             }
             "metal-gpu-info" => {
-                let info = GpuInfo { gpu: self.gpu().to_owned(), accelerator: 1463 };
+                let info = GpuInfo {
+                    gpu: self.gpu().to_owned(),
+                    accelerator: 1463,
+                };
                 put(export, GpuInfo::TABLE, std::iter::once(info));
             }
             "device-thermal-state-intervals" => put(export, ThermalState::TABLE, self.thermal().into_iter()),
@@ -451,12 +525,20 @@ impl Workload {
                     }
                     _ => {
                         let written = submission.channel == Channel::Fragment;
-                        let text = if written { "Read Surface: 16 -> Write Surface: 15" } else { "" };
+                        let text = if written {
+                            "Read Surface: 16 -> Write Surface: 15"
+                        } else {
+                            ""
+                        };
                         let desktop = desktop.expect("a submission without buffer is the desktop's");
                         (desktop.command_buffer, desktop.encoder, text.to_owned())
                     }
                 };
-                let ids = Ids { command_buffer, encoder: encoder_id, submission: submission.id };
+                let ids = Ids {
+                    command_buffer,
+                    encoder: encoder_id,
+                    submission: submission.id,
+                };
                 let surfaces = match submission.channel {
                     Channel::Fragment => "Read Surface: 16(2560×1440:83b&) -> Write Surface: 15(2560×1440:83b&)",
                     _ => "",
@@ -468,7 +550,11 @@ impl Workload {
                     color: if buffer.is_some() { 0 } else { 3 },
                     gpu: workload.gpu().to_owned(),
                     surfaces: surfaces.to_owned(),
-                    label: Some(Label::Parts { text, process: owner.clone(), submission: submission.id }),
+                    label: Some(Label::Parts {
+                        text,
+                        process: owner.clone(),
+                        submission: submission.id,
+                    }),
                     ..GpuInterval::new(submission.start, submission.end - submission.start, "", owner, ids)
                 });
             }
@@ -483,7 +569,12 @@ impl Workload {
             for (_, _, submission) in token.submissions() {
                 for (function, time) in [(1, submission.start), (2, submission.end)] {
                     let channel = submission.channel.number();
-                    rows.push(ExecutionPoint { time, channel, function, submission: submission.id });
+                    rows.push(ExecutionPoint {
+                        time,
+                        channel,
+                        function,
+                        submission: submission.id,
+                    });
                 }
             }
             // At the same time an end stands before a start.
@@ -497,13 +588,32 @@ impl Workload {
         self.tokens().flat_map(move |token| {
             let mut rows = Vec::new();
             for desktop in &token.desktop {
-                let Desktop { command_buffer, encoder, commit, fragment, .. } = *desktop;
-                rows.extend(MapRow::pair(commit, Ids { command_buffer, encoder, submission: fragment.id }, &server, 0));
+                let Desktop {
+                    command_buffer,
+                    encoder,
+                    commit,
+                    fragment,
+                    ..
+                } = *desktop;
+                rows.extend(MapRow::pair(
+                    commit,
+                    Ids {
+                        command_buffer,
+                        encoder,
+                        submission: fragment.id,
+                    },
+                    &server,
+                    0,
+                ));
             }
             for buffer in &token.buffers {
                 for encoder in &buffer.encoders {
                     for submission in &encoder.submissions {
-                        let ids = Ids { command_buffer: buffer.id, encoder: encoder.id, submission: submission.id };
+                        let ids = Ids {
+                            command_buffer: buffer.id,
+                            encoder: encoder.id,
+                            submission: submission.id,
+                        };
                         rows.extend(MapRow::pair(buffer.commit, ids, &process, encoder.merged));
                     }
                 }
@@ -514,7 +624,11 @@ impl Workload {
 
     pub fn encoders(&self) -> impl Iterator<Item = EncoderRow> + use<> {
         let (process, gpu) = (self.process(), self.gpu());
-        let thread = Thread { name: "Main Thread".to_owned(), tid: 0x9_d000 + self.seed, process };
+        let thread = Thread {
+            name: "Main Thread".to_owned(),
+            tid: 0x9_d000 + self.seed,
+            process,
+        };
         self.tokens().flat_map(move |token| {
             let mut rows = Vec::new();
             for buffer in &token.buffers {
@@ -580,9 +694,16 @@ impl Workload {
                 gpu: self.gpu().to_owned(),
             }
         };
-        let mut rows: Vec<Shader> =
-            (0..).zip(names).map(|(at, name)| shader(at, name, "Compute", self.process())).collect();
-        rows.push(shader(names.len() as u64, "composite_fs", "Fragment", self.window_server()));
+        let mut rows: Vec<Shader> = (0..)
+            .zip(names)
+            .map(|(at, name)| shader(at, name, "Compute", self.process()))
+            .collect();
+        rows.push(shader(
+            names.len() as u64,
+            "composite_fs",
+            "Fragment",
+            self.window_server(),
+        ));
         rows
     }
 
@@ -592,7 +713,12 @@ impl Workload {
     }
 
     pub fn thermal(&self) -> Vec<ThermalState> {
-        vec![ThermalState { start: 0, end: self.recorded_ns(), state: "Nominal".to_owned(), induced: false }]
+        vec![ThermalState {
+            start: 0,
+            end: self.recorded_ns(),
+            state: "Nominal".to_owned(),
+            induced: false,
+        }]
     }
 
     /// Low before the work, high during it, with the short gaps that real tables have.
@@ -619,7 +745,10 @@ impl Workload {
         run.end = format!("2026-09-01T10:{:02}:02.000+00:00", self.seed);
         run.tables = schemas.iter().map(|schema| TocTable::new(schema)).collect();
         for table in &mut run.tables {
-            if matches!(table.schema.as_str(), "metal-gpu-intervals" | "metal-application-encoders-list") {
+            if matches!(
+                table.schema.as_str(),
+                "metal-gpu-intervals" | "metal-application-encoders-list"
+            ) {
                 *table = table.clone().with("target-pid", "SINGLE");
             }
         }
@@ -629,15 +758,19 @@ impl Workload {
 
 impl Token {
     /// The engine's submissions with buffer and encoder, then the desktop's without.
-    pub fn submissions(
-        &self,
-    ) -> impl Iterator<Item = (Option<&CommandBuffer>, Option<&Encoder>, Submission)> + '_ {
+    pub fn submissions(&self) -> impl Iterator<Item = (Option<&CommandBuffer>, Option<&Encoder>, Submission)> + '_ {
         let own = self.buffers.iter().flat_map(|buffer| {
             buffer.encoders.iter().flat_map(move |encoder| {
-                encoder.submissions.iter().map(move |submission| (Some(buffer), Some(encoder), *submission))
+                encoder
+                    .submissions
+                    .iter()
+                    .map(move |submission| (Some(buffer), Some(encoder), *submission))
             })
         });
-        let desktop = self.desktop.iter().flat_map(|desktop| [desktop.vertex, desktop.fragment]);
+        let desktop = self
+            .desktop
+            .iter()
+            .flat_map(|desktop| [desktop.vertex, desktop.fragment]);
         own.chain(desktop.map(|submission| (None, None, submission)))
     }
 }
