@@ -1,0 +1,22 @@
+//! What tests, benches, fuzz targets and the fixture generator share: documents as `xctrace export` writes them.
+//!
+//! [`export`] turns typed rows into export XML by Apple's rules, [`toc`] writes tables of contents, [`workload`] makes
+//! up a decode workload, [`pack`] compresses. Nothing here uses the library under test, so a fault in its reader
+//! cannot hide behind the same fault in its writer.
+#![allow(
+    dead_code,
+    missing_docs,
+    unreachable_pub,
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss
+)]
+
+pub mod export;
+pub mod fixtures;
+pub mod pack;
+pub mod toc;
+pub mod workload;
