@@ -269,7 +269,7 @@ fn select(input: &RunInput<'_>, table: &TimingTable, timing: Timing) -> Result<S
         let mut notes = Vec::new();
         for candidate in chosen.iter().filter(|candidate| candidate.names.len() > 1) {
             let names: Vec<&str> = candidate.names.iter().map(String::as_str).collect();
-            notes.push(Note::note(
+            notes.push(Note::remark(
                 "renamed_process",
                 format!(
                     "pid {} stands under {} names and is one process: {}",
@@ -282,7 +282,7 @@ fn select(input: &RunInput<'_>, table: &TimingTable, timing: Timing) -> Result<S
         let shown = match (chosen.as_slice(), shown_as) {
             ([only], _) => only.process(),
             (_, pattern) => {
-                notes.push(Note::note(
+                notes.push(Note::remark(
                     "several_processes",
                     format!("processes taken together: {}", list(&chosen)),
                 ));
@@ -510,7 +510,7 @@ fn joined(input: &RunInput<'_>, timing: Timing) -> Result<Trace> {
         listed
     });
     if encoder_list.is_none() && run.encoders.is_some() {
-        notes.push(Note::note(
+        notes.push(Note::remark(
             "no_encoder_rows",
             "the encoders list has no row of this process: labels come from the GPU rows themselves",
         ));
@@ -804,10 +804,10 @@ fn mark_nested(rows: &[Measured], mut group: Vec<usize>, nested: &mut [bool]) {
                 place &= place - 1;
             }
             // `found` is an end plus one, so that 0 means none.
-            if found > end {
-                if let Some(flag) = nested.get_mut(*at) {
-                    *flag = true;
-                }
+            if found > end
+                && let Some(flag) = nested.get_mut(*at)
+            {
+                *flag = true;
             }
         }
         for at in level {

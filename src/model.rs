@@ -415,7 +415,7 @@ pub struct Note {
 
 impl Note {
     /// A remark of severity `note`.
-    pub fn note(code: &'static str, text: impl Into<String>) -> Self {
+    pub fn remark(code: &'static str, text: impl Into<String>) -> Self {
         Note {
             code,
             severity: Severity::Note,

@@ -368,7 +368,7 @@ impl Builder {
                 seen.rows += rows;
             }
             if nodes == 2 && NEEDED.contains(&schema.name()) {
-                self.notes.push(Note::note(
+                self.notes.push(Note::remark(
                     "merged_nodes",
                     format!(
                         "{}: several instances of {} in one run were taken together",
@@ -656,14 +656,13 @@ impl Pairing {
                 None => {
                     self.open.insert(key, Start { time, next: None });
                 }
-                Some(start) => match start.next.replace(time) {
+                Some(start) => {
                     // Three starts in a row: the first can no longer be closed by an end of the second's ns.
-                    Some(second) => {
+                    if let Some(second) = start.next.replace(time) {
                         start.time = second;
                         table.left_out.add(Reason::UnpairedStart, 1, None);
                     }
-                    None => {}
-                },
+                }
             }
             return;
         }

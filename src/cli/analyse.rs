@@ -202,10 +202,10 @@ impl SharedArgs {
             to: own.to.or(self.to).map(|at| Timestamp(at.0)),
             skip_first: own.skip_first.or(self.skip_first),
         };
-        if let (Some(from), Some(to)) = (window.from, window.to) {
-            if from >= to {
-                return Err(Error::usage("--from must lie before --to"));
-            }
+        if let (Some(from), Some(to)) = (window.from, window.to)
+            && from >= to
+        {
+            return Err(Error::usage("--from must lie before --to"));
         }
         if inputs.iter().filter(|input| input.as_os_str() == "-").count() > 1 {
             return Err(Error::usage("`-` is given twice: standard input can be read once"));

@@ -370,10 +370,10 @@ fn composite(cell: Cell<'_>) -> Value {
         return frames.into_iter().map(composite).collect();
     }
     // `tagged-backtrace` may wrap the stack once more.
-    if cell.name().ends_with("backtrace") {
-        if let Some(inner) = cell.children().find(|child| child.name().ends_with("backtrace")) {
-            return composite(inner);
-        }
+    if cell.name().ends_with("backtrace")
+        && let Some(inner) = cell.children().find(|child| child.name().ends_with("backtrace"))
+    {
+        return composite(inner);
     }
     let mut object = Map::new();
     if cell.children().any(|child| child.name() == "narrative-text") {

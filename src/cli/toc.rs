@@ -241,7 +241,9 @@ fn as_json(contents: Option<&Contents>, tables: &Tables, private: bool) -> Value
             });
             if private {
                 let values = run.private.iter().map(|(element, key, value)| json!({"element": element, "attribute": key, "value": value}));
-                object["private"] = values.collect();
+                if let Some(object) = object.as_object_mut() {
+                    object.insert("private".to_owned(), values.collect());
+                }
             }
             object
         })

@@ -245,7 +245,7 @@ fn unlabelled(trial: &Trial) -> Option<Note> {
         percent_of(time, trial.all.total.0),
         parts.join(", ")
     );
-    Some(Note::note("unlabelled", text))
+    Some(Note::remark("unlabelled", text))
 }
 
 /// Both timing tables disagree on more than 1 % of the time.
@@ -314,7 +314,7 @@ fn no_labels(side: &Side) -> Option<Note> {
     } else {
         format!("{} sets no labels", side.name)
     };
-    Some(Note::note(
+    Some(Note::remark(
         "no_labels",
         format!("{what}: its phases cannot be told apart"),
     ))
@@ -335,14 +335,14 @@ fn between(comparison: &Comparison, b: &Side) -> Vec<Note> {
                     trial.input, other.input
                 )
             };
-            notes.push(Note::note("same_recording", text));
+            notes.push(Note::remark("same_recording", text));
         }
     }
     let (gpus_a, gpus_b) = (gpus(a), gpus(b));
     if gpus_a.is_empty() != gpus_b.is_empty() {
         let silent = if gpus_a.is_empty() { &name_a } else { &name_b };
         let text = format!("the traces of {silent} do not name their GPU: whether both sides ran on one is not known");
-        notes.push(Note::note("gpu_unknown", text));
+        notes.push(Note::remark("gpu_unknown", text));
     }
     if trials(comparison).all(|trial| trial.units.is_some())
         && let Some((count_a, count_b)) = counts(comparison)
@@ -354,12 +354,12 @@ fn between(comparison: &Comparison, b: &Side) -> Vec<Note> {
             short(count_a),
             short(count_b)
         );
-        notes.push(Note::note("count_differs", text));
+        notes.push(Note::remark("count_differs", text));
     }
     let (n_a, n_b) = (a.trials.len(), b.trials.len());
     if n_a.max(n_b) > 2 * n_a.min(n_b) {
         let text = format!("{name_a} has {n_a} trials, {name_b} {n_b}: the smaller side hardly shows its spread");
-        notes.push(Note::note("unequal_trials", text));
+        notes.push(Note::remark("unequal_trials", text));
     }
     notes.extend(machine_states(a, b, "thermal state", |trial| &trial.state.thermal));
     notes.extend(machine_states(a, b, "GPU performance state", |trial| {

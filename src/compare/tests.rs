@@ -478,10 +478,10 @@ fn notes_on_machine_labels_and_rows() {
     });
     a.trials[0]
         .notes
-        .push(Note::note("merged_nodes", "two nodes were merged"));
+        .push(Note::remark("merged_nodes", "two nodes were merged"));
     b.trials[0]
         .notes
-        .push(Note::note("merged_nodes", "two nodes were merged"));
+        .push(Note::remark("merged_nodes", "two nodes were merged"));
     let comparison = both(a, b, None);
     let notes: Vec<String> = comparison
         .notes

@@ -107,12 +107,12 @@ pub(super) struct IdTable {
 impl IdTable {
     /// The value of an id; [`Value::UNDEFINED`] when there is none.
     pub(super) fn get(&self, id: u64) -> Value {
-        if let Some((page, at)) = split(id) {
-            if let Some(Some(page)) = self.pages.get(page) {
-                let value = page.get(at).copied().unwrap_or_default();
-                if value != Value::UNDEFINED {
-                    return value;
-                }
+        if let Some((page, at)) = split(id)
+            && let Some(Some(page)) = self.pages.get(page)
+        {
+            let value = page.get(at).copied().unwrap_or_default();
+            if value != Value::UNDEFINED {
+                return value;
             }
         }
         if self.far.is_empty() {

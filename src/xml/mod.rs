@@ -765,10 +765,10 @@ fn run_of_node(mut attributes: quick_xml::events::attributes::Attributes<'_>) ->
             if let Ok(place) = inside.trim().parse() {
                 return RunReference::Place(place);
             }
-            if let Some((_, number)) = inside.split_once('=') {
-                if let Ok(number) = number.trim().trim_matches(['"', '\'']).parse() {
-                    return RunReference::Number(number);
-                }
+            if let Some((_, number)) = inside.split_once('=')
+                && let Ok(number) = number.trim().trim_matches(['"', '\'']).parse()
+            {
+                return RunReference::Number(number);
             }
         }
     }
@@ -842,10 +842,10 @@ impl Cells {
         };
         if let Keep::Types(types) = keep {
             for name in types.iter().chain(PARTS) {
-                if let Some(tag) = cells.tag(name) {
-                    if let Some(kept) = cells.kept.get_mut(tag_index(tag)) {
-                        *kept = true;
-                    }
+                if let Some(tag) = cells.tag(name)
+                    && let Some(kept) = cells.kept.get_mut(tag_index(tag))
+                {
+                    *kept = true;
                 }
             }
         }
@@ -1206,10 +1206,10 @@ impl<'a> Row<'a> {
             .or_else(|| cell.child("@text"))
             .map_or("", |child| child.leaf());
         let (mut name, mut pid) = (shown, None);
-        if let Some((before, number)) = shown.strip_suffix(')').and_then(|shown| shown.rsplit_once('(')) {
-            if let Ok(number) = number.parse::<u32>() {
-                (name, pid) = (before.trim_end(), Some(number));
-            }
+        if let Some((before, number)) = shown.strip_suffix(')').and_then(|shown| shown.rsplit_once('('))
+            && let Ok(number) = number.parse::<u32>()
+        {
+            (name, pid) = (before.trim_end(), Some(number));
         }
         if let Some(child) = cell.child("pid") {
             match child.kind() {

@@ -17,7 +17,7 @@ use trace_attr::model::{
 /// Tokens of every trial.
 const UNITS: u64 = 64;
 /// A label that tries everything.
-pub const NASTY: &str = "a|b `c`\n\u{1b}[31m<img src=x> *x* _y_ [z](u) #1 @octocat &amp; \u{202e}evil\u{feff}";
+pub(crate) const NASTY: &str = "a|b `c`\n\u{1b}[31m<img src=x> *x* _y_ [z](u) #1 @octocat &amp; \u{202e}evil\u{feff}";
 
 /// What a group of submissions is in one trial: submissions, ns in all, CPU encoding ns.
 type Trials = [(u64, u64, Option<u64>); 3];
@@ -259,7 +259,7 @@ fn trial(side: &str, number: u64, pid: u32, total: u64) -> Trial {
         } else {
             Vec::new()
         },
-        shader_sampled_span: (mine && number == 1).then(|| Window {
+        shader_sampled_span: (mine && number == 1).then_some(Window {
             from: Timestamp(900_000_000),
             to: Timestamp(1_150_000_000),
         }),
@@ -289,7 +289,7 @@ fn trial(side: &str, number: u64, pid: u32, total: u64) -> Trial {
                     before: Some("moe.ffn.gate_up".into()),
                 },
                 Gap {
-                    start: start,
+                    start,
                     length: Nanos(180_000),
                     after: None,
                     before: Some(NASTY.into()),
@@ -357,12 +357,12 @@ fn trial(side: &str, number: u64, pid: u32, total: u64) -> Trial {
 }
 
 /// The key of a wide label that is far too long.
-pub fn long_wide() -> String {
+pub(crate) fn long_wide() -> String {
     "試".repeat(100)
 }
 
 /// `hf2q` against `llama`.
-pub fn two_sides() -> Comparison {
+pub(crate) fn two_sides() -> Comparison {
     let total = row("total", around(12_800, 541_000_000), around(12_300, 474_400_000));
     let mut busy = row("busy", around(12_800, 541_000_000), around(12_300, 474_400_000));
     if let (Some(Change::Both { delta_us, .. }), Some(a), Some(b)) = (&mut busy.change, &busy.a, &busy.b) {
@@ -495,18 +495,18 @@ pub fn two_sides() -> Comparison {
                 "cross_check",
                 "hf2q-2: 12 of 12,802 submissions (1.4 % of GPU time) differ between intervals and execution points",
             ),
-            Note::note(
+            Note::remark(
                 "merged_nodes",
                 "llama-1: two nodes of `metal-gpu-intervals` in one run were merged",
             ),
-            Note::note("label", format!("a label in a note: {NASTY}")),
+            Note::remark("label", format!("a label in a note: {NASTY}")),
         ],
         incomparable: Vec::new(),
     }
 }
 
 /// `hf2q` alone, without a unit, one trial, with little known.
-pub fn one_side() -> Comparison {
+pub(crate) fn one_side() -> Comparison {
     let mut one = two_sides();
     one.b = None;
     one.settings.unit = None;
