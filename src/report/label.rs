@@ -115,7 +115,7 @@ pub(crate) fn wrap_parts<'a>(parts: impl IntoIterator<Item = &'a str>, separator
                 lines.push(std::mem::take(&mut line));
             }
         }
-        line.push_str(&cut(part, columns));
+        line.push_str(&cut(part, columns.saturating_sub(width(mark))));
     }
     lines.push(line);
     lines

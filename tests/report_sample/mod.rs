@@ -17,7 +17,7 @@ use trace_attr::model::{
 /// Tokens of every trial.
 const UNITS: u64 = 64;
 /// A label that tries everything.
-pub const NASTY: &str = "a|b `c`\n\u{1b}[31m<img src=x> *x* _y_ [z](u) #1 @octocat &amp; \u{202e}evil\u{feff}";
+pub(crate) const NASTY: &str = "a|b `c`\n\u{1b}[31m<img src=x> *x* _y_ [z](u) #1 @octocat &amp; \u{202e}evil\u{feff}";
 
 /// What a group of submissions is in one trial: submissions, ns in all, CPU encoding ns.
 type Trials = [(u64, u64, Option<u64>); 3];
@@ -357,12 +357,12 @@ fn trial(side: &str, number: u64, pid: u32, total: u64) -> Trial {
 }
 
 /// The key of a wide label that is far too long.
-pub fn long_wide() -> String {
+pub(crate) fn long_wide() -> String {
     "試".repeat(100)
 }
 
 /// `hf2q` against `llama`.
-pub fn two_sides() -> Comparison {
+pub(crate) fn two_sides() -> Comparison {
     let total = row("total", around(12_800, 541_000_000), around(12_300, 474_400_000));
     let mut busy = row("busy", around(12_800, 541_000_000), around(12_300, 474_400_000));
     if let (Some(Change::Both { delta_us, .. }), Some(a), Some(b)) = (&mut busy.change, &busy.a, &busy.b) {
@@ -506,7 +506,7 @@ pub fn two_sides() -> Comparison {
 }
 
 /// `hf2q` alone, without a unit, one trial, with little known.
-pub fn one_side() -> Comparison {
+pub(crate) fn one_side() -> Comparison {
     let mut one = two_sides();
     one.b = None;
     one.settings.unit = None;
@@ -514,6 +514,7 @@ pub fn one_side() -> Comparison {
     one.a.trials.truncate(1);
     let trial = &mut one.a.trials[0];
     trial.units = None;
+    trial.rows_read = 2 * trial.all.submissions + trial.left_out.rows();
     trial.gpu = None;
     trial.encoder_labels = None;
     trial.kernels = None;
