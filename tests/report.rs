@@ -1,5 +1,6 @@
 //! What must hold of a report whatever it looks like.
 
+#![cfg(feature = "cli")]
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing)]
 #![allow(clippy::cast_possible_truncation, clippy::cast_sign_loss, missing_docs)]
 

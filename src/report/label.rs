@@ -106,16 +106,18 @@ pub(crate) fn wrap_parts<'a>(parts: impl IntoIterator<Item = &'a str>, separator
     let mut lines: Vec<String> = Vec::new();
     let mut line = String::new();
     let mark = separator.trim_end();
-    for (at, part) in parts.into_iter().enumerate() {
+    let mut parts = parts.into_iter().enumerate().peekable();
+    while let Some((at, part)) = parts.next() {
+        let behind = if parts.peek().is_some() { width(mark) } else { 0 };
         if at > 0 {
-            if width(&line) + width(separator) + width(part) + width(mark) <= columns {
+            if width(&line) + width(separator) + width(part) + behind <= columns {
                 line.push_str(separator);
             } else {
                 line.push_str(mark);
                 lines.push(std::mem::take(&mut line));
             }
         }
-        line.push_str(&cut(part, columns.saturating_sub(width(mark))));
+        line.push_str(&cut(part, columns.saturating_sub(behind)));
     }
     lines.push(line);
     lines
@@ -172,6 +174,7 @@ mod tests {
     fn lines_are_no_wider_than_asked() {
         assert_eq!(wrap("one two three", 7), ["one two", "three"]);
         assert_eq!(wrap_parts(["a", "b", "c"], ", ", 5), ["a, b,", "c"]);
+        assert_eq!(wrap_parts(["a", "b", "c"], ", ", 7), ["a, b, c"]);
         assert_eq!(wrap("incomprehensible", 6), ["incom…"]);
         assert!(wrap("", 5).concat().is_empty());
     }

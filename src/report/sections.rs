@@ -289,6 +289,7 @@ impl<'a> View<'a> {
             columns,
             rows,
             footer,
+            folded: true,
             ..Sheet::default()
         }
     }
@@ -1086,15 +1087,11 @@ fn counted(name: &str, side: &Side, timing: Timing) -> String {
     let left_out: u64 = side.trials.iter().map(|trial| trial.left_out.rows()).sum();
     let submissions: u64 = side.trials.iter().map(|trial| trial.all.submissions).sum();
     let made = match timing {
-        Timing::Intervals => plural(submissions, "submission"),
-        Timing::Points => format!(
-            "{} that make {}",
-            plural(submissions, "pair"),
-            plural(submissions, "submission")
-        ),
+        Timing::Intervals => format!("{} counted", plural(submissions, "submission")),
+        Timing::Points => format!("{} counted, each a submission", plural(submissions, "pair")),
     };
     let mut line = format!(
-        "{name}: {} read: {made} counted, {} left out",
+        "{name}: {} read: {made}, {} left out",
         plural(read, "row"),
         plural(left_out, "row")
     );

@@ -259,7 +259,7 @@ fn trial(side: &str, number: u64, pid: u32, total: u64) -> Trial {
         } else {
             Vec::new()
         },
-        shader_sampled_span: (mine && number == 1).then(|| Window {
+        shader_sampled_span: (mine && number == 1).then_some(Window {
             from: Timestamp(900_000_000),
             to: Timestamp(1_150_000_000),
         }),
@@ -289,7 +289,7 @@ fn trial(side: &str, number: u64, pid: u32, total: u64) -> Trial {
                     before: Some("moe.ffn.gate_up".into()),
                 },
                 Gap {
-                    start: start,
+                    start,
                     length: Nanos(180_000),
                     after: None,
                     before: Some(NASTY.into()),
@@ -530,16 +530,11 @@ pub(crate) fn one_side() -> Comparison {
         row.change = None;
         if let Some(cell) = &mut row.a {
             cell.trials.truncate(1);
-            let first = |over: &mut Over| {
-                *over = Over {
-                    median: over.median,
-                    low: over.median,
-                    high: over.median,
-                }
-            };
-            [&mut cell.submissions, &mut cell.total_us, &mut cell.busy_us]
-                .into_iter()
-                .for_each(first);
+            // Per trial instead of per token, and without a spread.
+            let first = |value: &mut Over| *value = over([value.median * UNITS as f64]);
+            let values = [&mut cell.submissions, &mut cell.total_us, &mut cell.busy_us];
+            let optional = [&mut cell.encoders, &mut cell.command_buffers, &mut cell.cpu_encode_us];
+            values.into_iter().chain(optional.into_iter().flatten()).for_each(first);
         }
     }
     one.phases.retain(|row| row.a.is_some());
