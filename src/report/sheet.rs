@@ -74,6 +74,7 @@ pub(super) struct Column {
     pub(super) align: Align,
     /// 0: stays at every width. Where room is short, the columns with the highest number go first, all of one
     /// number together so that both sides keep the same columns.
+    #[cfg_attr(not(feature = "cli"), expect(dead_code, reason = "only a terminal has a width"))]
     pub(super) priority: u8,
 }
 

@@ -10,7 +10,7 @@ use comfy_table::{
 };
 
 use super::ReportOptions;
-use super::label::{cut, width, wrap, wrap_parts};
+use super::label::{cut, width};
 use super::sections::{Document, document};
 use super::sheet::{Align, Cell, Column, Content, Line, Sheet, Style};
 use crate::compare::Comparison;
@@ -371,4 +371,47 @@ fn group_line(columns: &[&Column], layout: &Layout) -> Option<String> {
         line.push_str(&"─".repeat(dashes - dashes / 2));
     }
     (!spans.is_empty()).then_some(line)
+}
+
+/// `text` broken at spaces into lines of at most `columns`; a word that is longer stands on a line of its own, cut.
+fn wrap(text: &str, columns: usize) -> Vec<String> {
+    wrap_parts(text.split(' ').filter(|word| !word.is_empty()), " ", columns)
+}
+
+/// The parts in order, with `separator` between them, in lines of at most `columns`.
+///
+/// A separator's trailing space goes at the end of a line; a part is never broken, only cut.
+fn wrap_parts<'a>(parts: impl IntoIterator<Item = &'a str>, separator: &str, columns: usize) -> Vec<String> {
+    let mut lines: Vec<String> = Vec::new();
+    let mut line = String::new();
+    let mark = separator.trim_end();
+    let mut parts = parts.into_iter().enumerate().peekable();
+    while let Some((at, part)) = parts.next() {
+        let behind = if parts.peek().is_some() { width(mark) } else { 0 };
+        if at > 0 {
+            if width(&line) + width(separator) + width(part) + behind <= columns {
+                line.push_str(separator);
+            } else {
+                line.push_str(mark);
+                lines.push(std::mem::take(&mut line));
+            }
+        }
+        line.push_str(&cut(part, columns.saturating_sub(behind)));
+    }
+    lines.push(line);
+    lines
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lines_are_no_wider_than_asked() {
+        assert_eq!(wrap("one two three", 7), ["one two", "three"]);
+        assert_eq!(wrap_parts(["a", "b", "c"], ", ", 5), ["a, b,", "c"]);
+        assert_eq!(wrap_parts(["a", "b", "c"], ", ", 7), ["a, b, c"]);
+        assert_eq!(wrap("incomprehensible", 6), ["incom…"]);
+        assert!(wrap("", 5).concat().is_empty());
+    }
 }
