@@ -108,15 +108,43 @@ fn b40_not_measured_is_not_zero() {
     assert!(markdown(&comparison).contains("| Blit | 1 | 14.06 | 15.62 | 15.28–16.15 | – | – |"));
 }
 
+/// Pipes that GitHub takes for the border of a cell.
+fn borders(line: &str) -> usize {
+    line.replace("\\\\", "").replace("\\|", "").matches('|').count()
+}
+
+proptest::proptest! {
+    #![proptest_config(proptest::test_runner::Config { cases: 64, failure_persistence: None, ..Default::default() })]
+
+    #[test]
+    fn any_label_keeps_the_tables_in_shape(label in "\\PC{0,40}|[\u{0}-\u{ff}]{0,60}|[👩🏽‍🚀🇩🇪❤️|\\\\`\u{301}لا]{0,80}", width in 60_usize..220) {
+        let mut comparison = two_sides();
+        comparison.phases[0].key.clone_from(&label);
+        comparison.a.name.clone_from(&label);
+        comparison.a.trials[0].input.clone_from(&label);
+        comparison.a.trials[0].slowest[0].phase.clone_from(&label);
+        comparison.findings[0].text.clone_from(&label);
+        for line in terminal(&comparison, width).lines() {
+            assert!(line.width() <= width, "{} > {width}: {line:?}", line.width());
+            assert!(!line.trim_start().starts_with("::"), "{line}");
+        }
+        let text = markdown(&comparison);
+        let lines: Vec<&str> = text.lines().collect();
+        for pair in lines.windows(2).filter(|pair| pair.iter().all(|line| line.starts_with('|'))) {
+            assert_eq!(borders(pair[0]), borders(pair[1]), "{pair:#?}");
+        }
+        json(&comparison);
+    }
+}
+
 #[test]
 fn b61_every_line_of_a_table_has_the_same_pipes() {
     for comparison in [two_sides(), one_side()] {
         let text = markdown(&comparison);
-        let pipes = |line: &str| line.replace("\\\\", "").replace("\\|", "").matches('|').count();
         let mut before: Option<usize> = None;
         let mut tables = 0;
         for line in text.lines() {
-            let table = line.starts_with('|').then(|| pipes(line));
+            let table = line.starts_with('|').then(|| borders(line));
             match (before, table) {
                 (Some(before), Some(now)) => assert_eq!(before, now, "{line}"),
                 (None, Some(_)) => tables += 1,

@@ -318,7 +318,8 @@ impl Measure {
             return self.natural;
         }
         let floor = if self.part > 0 { self.part.min(2 * floor) } else { floor };
-        self.natural.min(floor.max(self.header))
+        // A heading that is longer is a name of the user's, and can be cut too.
+        self.natural.min(floor.max(self.header.min(ROOMY)))
     }
 }
 
