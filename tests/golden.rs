@@ -1,5 +1,6 @@
 //! What each format looks like, kept in `tests/snapshots`: look at a change before you accept it.
 
+#![cfg(feature = "cli")]
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing)]
 #![allow(clippy::cast_possible_truncation, clippy::cast_sign_loss, missing_docs)]
 

@@ -761,7 +761,10 @@ mod tests {
     #[test]
     fn numbers_are_exact_or_null() {
         let numbers = [5.0, 5.5, -0.0, 1e16, 0.1, f64::NAN, f64::INFINITY].map(Number);
-        assert_eq!(serde_json::to_string(&numbers).unwrap(), "[5,5.5,0,1e16,0.1,null,null]");
+        assert_eq!(
+            serde_json::to_string(&numbers).unwrap(),
+            "[5,5.5,0,1e+16,0.1,null,null]"
+        );
     }
 
     #[test]

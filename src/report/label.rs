@@ -14,7 +14,7 @@ const MARKS: usize = 4;
 
 /// `text` with every control, bidirectional and invisible character written as `\u{…}`, and with what a CI
 /// system would take for a command (`::` at the start of a word, `##[`, `##vso[`) broken in the same way.
-pub(crate) fn visible(text: &str) -> String {
+pub(super) fn visible(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     let mut rest = text.chars();
     let mut at_word_start = true;
@@ -66,14 +66,14 @@ fn is_hidden(c: char) -> bool {
 }
 
 /// Columns that `text` takes on a terminal (`行列積` takes 6).
-pub(crate) fn width(text: &str) -> usize {
+pub(super) fn width(text: &str) -> usize {
     text.width()
 }
 
 /// `text`, or as much of its start as fits into `columns` with `…` behind it, cut between characters.
 ///
 /// Combining marks stay with the character that they belong to.
-pub(crate) fn cut(text: &str, columns: usize) -> String {
+pub(super) fn cut(text: &str, columns: usize) -> String {
     if width(text) <= columns {
         return text.to_owned();
     }
@@ -92,33 +92,6 @@ pub(crate) fn cut(text: &str, columns: usize) -> String {
         out.push(ELLIPSIS);
     }
     out
-}
-
-/// `text` broken at spaces into lines of at most `columns`; a word that is longer stands on a line of its own, cut.
-pub(crate) fn wrap(text: &str, columns: usize) -> Vec<String> {
-    wrap_parts(text.split(' ').filter(|word| !word.is_empty()), " ", columns)
-}
-
-/// The parts in order, with `separator` between them, in lines of at most `columns`.
-///
-/// A separator's trailing space goes at the end of a line; a part is never broken, only cut.
-pub(crate) fn wrap_parts<'a>(parts: impl IntoIterator<Item = &'a str>, separator: &str, columns: usize) -> Vec<String> {
-    let mut lines: Vec<String> = Vec::new();
-    let mut line = String::new();
-    let mark = separator.trim_end();
-    for (at, part) in parts.into_iter().enumerate() {
-        if at > 0 {
-            if width(&line) + width(separator) + width(part) + width(mark) <= columns {
-                line.push_str(separator);
-            } else {
-                line.push_str(mark);
-                lines.push(std::mem::take(&mut line));
-            }
-        }
-        line.push_str(&cut(part, columns));
-    }
-    lines.push(line);
-    lines
 }
 
 #[cfg(test)]
@@ -166,13 +139,5 @@ mod tests {
         assert_eq!(cut("e\u{301}e\u{301}e\u{301}", 2), "e\u{301}…");
         assert_eq!(cut("abc", 0), "");
         assert_eq!(width("e\u{301}tape"), 5);
-    }
-
-    #[test]
-    fn lines_are_no_wider_than_asked() {
-        assert_eq!(wrap("one two three", 7), ["one two", "three"]);
-        assert_eq!(wrap_parts(["a", "b", "c"], ", ", 5), ["a, b,", "c"]);
-        assert_eq!(wrap("incomprehensible", 6), ["incom…"]);
-        assert!(wrap("", 5).concat().is_empty());
     }
 }

@@ -61,20 +61,34 @@ impl Block {
         let mut rows: Vec<String> = Vec::new();
         let line = |line: &Line, bullet: &str| format!("{bullet} {}\n", styled(sentence(&line.text), line.style));
         if sheet.columns.is_empty() {
-            let bullet = if sheet.numbered { "1." } else { "-" };
-            rows.extend(sheet.lines.iter().map(|text| line(text, bullet)));
+            rows.extend(sheet.lines.iter().enumerate().map(|(at, text)| {
+                if sheet.numbered {
+                    line(text, &format!("{}.", at + 1))
+                } else {
+                    line(text, "-")
+                }
+            }));
         } else {
             sheet.lines.iter().for_each(|text| head.push_str(&line(text, "-")));
             let names = sheet.columns.iter().map(|column| match &column.group {
-                Some(group) => cell_text(&format!("{group} {}", column.header)),
-                None => cell_text(&column.header),
+                Some(group) if column.needs_group => cell_text(&format!("{group} {}", column.header)),
+                _ => cell_text(&column.header),
             });
             head.push_str(&row(names));
             head.push_str(&row(sheet.columns.iter().map(|column| match column.align {
                 Align::Left => ":--".to_owned(),
                 Align::Right | Align::Point => "--:".to_owned(),
             })));
-            rows.extend(sheet.rows.iter().map(|cells| row(cells.iter().map(cell))));
+            rows.extend(sheet.rows.iter().map(|cells| {
+                row(cells.iter().enumerate().map(|(at, text)| {
+                    // A row that stands out does so by its key.
+                    if at == 0 {
+                        styled(cell(text), text.style)
+                    } else {
+                        cell(text)
+                    }
+                }))
+            }));
         }
         let mut foot = String::new();
         if !sheet.footer.is_empty() {
@@ -121,11 +135,10 @@ fn row(cells: impl Iterator<Item = String>) -> String {
 }
 
 fn cell(cell: &Cell) -> String {
-    let text = match &cell.content {
+    match &cell.content {
         Content::Text(text) => cell_text(text),
         Content::List(parts) => parts.iter().map(|part| cell_text(part)).collect::<Vec<_>>().join(", "),
-    };
-    styled(text, cell.style)
+    }
 }
 
 fn cell_text(text: &str) -> String {

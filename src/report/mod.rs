@@ -1,7 +1,7 @@
 //! A [`Comparison`] as text: one file per format behind one `match`.
 //!
 //! What goes in is finished: reports format and pick, they compute nothing that a reader of the JSON would miss.
-//! The text formats share the tables of [`sections`](self::sections), so every one of them shows the same rows;
+//! The text formats share the tables of `sections`, so every one of them shows the same rows;
 //! JSON has its own structs, because it is a contract.
 
 use std::io;

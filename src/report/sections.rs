@@ -289,6 +289,7 @@ impl<'a> View<'a> {
             columns,
             rows,
             footer,
+            folded: true,
             ..Sheet::default()
         }
     }
@@ -361,7 +362,7 @@ impl<'a> View<'a> {
 
     fn encoders(&self) -> Vec<Sheet> {
         let mut metrics = vec![
-            Metric::new(self.per("enc"), 2, |cell| cell.encoders).quantity(),
+            Metric::new(self.per("enc"), 3, |cell| cell.encoders).quantity(),
             Metric::new(self.per("sub"), 4, |cell| Some(cell.submissions)).quantity(),
         ];
         metrics.extend(self.total_and_spread());
@@ -468,14 +469,20 @@ impl<'a> View<'a> {
                 ("per-sub %".to_owned(), 7),
                 ("share %".to_owned(), 6),
             ] {
-                columns.push(Column::new(header, Align::Point, priority).under("Δ = A − B"));
+                columns.push(
+                    Column::new(header, Align::Point, priority)
+                        .under("Δ = A − B")
+                        .named_by_itself(),
+                );
             }
         } else {
             columns.push(Column::new("% of total", Align::Point, 1));
         }
         let flagged = rows.iter().any(|row| !self.flags(row).is_empty());
         if flagged {
-            columns.push(Column::new("flags", Align::Left, 2));
+            // That a row is on one side only shows in its dashes; what the trace did to a label shows nowhere else.
+            let said_elsewhere = rows.iter().all(|row| row.flags.is_empty());
+            columns.push(Column::new("flags", Align::Left, if said_elsewhere { 5 } else { 2 }));
         }
         let lines = rows.iter().map(|row| (Cell::label(&row.key), row, None));
         let sums = totals
@@ -1080,15 +1087,11 @@ fn counted(name: &str, side: &Side, timing: Timing) -> String {
     let left_out: u64 = side.trials.iter().map(|trial| trial.left_out.rows()).sum();
     let submissions: u64 = side.trials.iter().map(|trial| trial.all.submissions).sum();
     let made = match timing {
-        Timing::Intervals => plural(submissions, "submission"),
-        Timing::Points => format!(
-            "{} that make {}",
-            plural(submissions, "pair"),
-            plural(submissions, "submission")
-        ),
+        Timing::Intervals => format!("{} counted", plural(submissions, "submission")),
+        Timing::Points => format!("{} counted, each a submission", plural(submissions, "pair")),
     };
     let mut line = format!(
-        "{name}: {} read, {made} counted, {} left out",
+        "{name}: {} read: {made}, {} left out",
         plural(read, "row"),
         plural(left_out, "row")
     );

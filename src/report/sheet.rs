@@ -68,10 +68,13 @@ pub(super) struct Column {
     pub(super) header: String,
     /// Heading over several neighbours (the side).
     pub(super) group: Option<String>,
+    /// Whether the heading needs the group's to be understood (`llama` `µs/tok`).
+    pub(super) needs_group: bool,
     /// Where its cells stand.
     pub(super) align: Align,
     /// 0: stays at every width. Where room is short, the columns with the highest number go first, all of one
     /// number together so that both sides keep the same columns.
+    #[cfg_attr(not(feature = "cli"), expect(dead_code, reason = "only a terminal has a width"))]
     pub(super) priority: u8,
 }
 
@@ -133,6 +136,7 @@ impl Column {
         Column {
             header: header.into(),
             group: None,
+            needs_group: true,
             align,
             priority,
         }
@@ -140,6 +144,11 @@ impl Column {
 
     pub(super) fn under(mut self, group: &str) -> Column {
         self.group = Some(group.to_owned());
+        self
+    }
+
+    pub(super) fn named_by_itself(mut self) -> Column {
+        self.needs_group = false;
         self
     }
 }

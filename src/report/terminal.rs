@@ -10,7 +10,7 @@ use comfy_table::{
 };
 
 use super::ReportOptions;
-use super::label::{cut, width, wrap, wrap_parts};
+use super::label::{cut, width};
 use super::sections::{Document, document};
 use super::sheet::{Align, Cell, Column, Content, Line, Sheet, Style};
 use crate::compare::Comparison;
@@ -200,6 +200,7 @@ fn places(number: &str) -> usize {
 }
 
 /// Which columns a table has at a width, and how wide each is.
+#[derive(Default)]
 struct Layout {
     /// Index and width of each column that stays.
     kept: Vec<(usize, usize)>,
@@ -211,82 +212,44 @@ struct Layout {
 
 impl Layout {
     fn new(sheet: &Sheet, page: usize) -> Layout {
-        let column = |at: usize| sheet.rows.iter().filter_map(move |row| row.get(at));
-        let decimals: Vec<usize> = (0..sheet.columns.len())
-            .map(|at| {
-                column(at)
-                    .map(|cell| match &cell.content {
-                        Content::Text(text) => places(text),
-                        Content::List(_) => 0,
-                    })
-                    .max()
-                    .unwrap_or(0)
-            })
+        let measures: Vec<Measure> = sheet
+            .columns
+            .iter()
+            .enumerate()
+            .map(|(at, column)| Measure::new(sheet, at, column))
             .collect();
-        let mut layout = Layout {
-            kept: Vec::new(),
-            dropped: Vec::new(),
-            decimals,
-        };
-        for (at, head) in sheet.columns.iter().enumerate() {
-            let cells = column(at).map(|cell| match &cell.content {
-                Content::Text(text) if head.align == Align::Point => {
-                    width(text) + layout.decimals(at).saturating_sub(places(text))
-                }
-                Content::Text(text) => width(text),
-                Content::List(parts) => width(&parts.join(", ")),
-            });
-            let natural = cells.chain([width(&head.header)]).max().unwrap_or(0);
-            layout.kept.push((at, natural));
-        }
-        // A text column can be narrower than its texts; how much room the table takes at least:
-        let least = |kept: &[(usize, usize)], floor: usize| -> usize {
-            let widths = kept.iter().map(|(at, natural)| match sheet.columns.get(*at) {
-                Some(column) if column.align == Align::Left => (*natural).min(floor.max(width(&column.header))),
-                _ => *natural,
-            });
-            widths.sum::<usize>() + spaces(&heads(sheet, kept)).iter().sum::<usize>()
-        };
-        while least(&layout.kept, ROOMY) > page {
-            let priority = |at: usize| sheet.columns.get(at).map_or(0, |column| column.priority);
-            let Some(last) = layout
-                .kept
-                .iter()
-                .map(|(at, _)| priority(*at))
-                .max()
-                .filter(|last| *last > 0)
-            else {
+        let mut layout = Layout::default();
+        let mut kept: Vec<&Measure> = measures.iter().collect();
+        while least(sheet, &kept, ROOMY) > page {
+            let Some(last) = kept.iter().map(|column| column.priority).max().filter(|last| *last > 0) else {
                 break;
             };
-            for (at, _) in layout.kept.iter().filter(|(at, _)| priority(*at) == last) {
-                if let Some(header) = sheet.columns.get(*at).map(|column| &column.header)
-                    && !layout.dropped.contains(header)
+            for column in kept.extract_if(.., |column| column.priority == last) {
+                if let Some(head) = sheet.columns.get(column.at)
+                    && !layout.dropped.contains(&head.header)
                 {
-                    layout.dropped.push(header.clone());
+                    layout.dropped.push(head.header.clone());
                 }
             }
-            layout.kept.retain(|(at, _)| priority(*at) != last);
         }
-        // The room that is left goes to the text columns, to the narrow ones first.
-        let floor = if least(&layout.kept, ROOMY) <= page {
+        let floor = if least(sheet, &kept, ROOMY) <= page {
             ROOMY
         } else {
             TIGHT
         };
-        let mut room = page.saturating_sub(least(&layout.kept, floor));
-        let mut text: Vec<(usize, usize, usize)> = Vec::new();
-        for (place, (at, natural)) in layout.kept.iter().enumerate() {
-            if let Some(column) = sheet.columns.get(*at).filter(|column| column.align == Align::Left) {
-                text.push((*natural, (*natural).min(floor.max(width(&column.header))), place));
-            }
-        }
-        text.sort_unstable();
-        let count = text.len();
-        for (rank, (natural, least, place)) in text.into_iter().enumerate() {
-            let more = (natural - least).min(room / (count - rank).max(1));
+        let mut room = page.saturating_sub(least(sheet, &kept, floor));
+        layout.kept = kept.iter().map(|column| (column.at, column.least(floor))).collect();
+        layout.decimals = measures.iter().map(|column| column.decimals).collect();
+        // The room that is left goes to the text columns: to the narrow ones first, to lists last, since they wrap.
+        let mut order: Vec<(usize, &&Measure)> = kept.iter().enumerate().collect();
+        order.sort_by_key(|(place, column)| (column.part > 0, column.natural, *place));
+        let mut others = order.iter().filter(|(_, column)| column.flexible).count();
+        for (place, column) in order.into_iter().filter(|(_, column)| column.flexible) {
+            let more = (column.natural - column.least(floor)).min(room / others.max(1));
+            others -= 1;
             room -= more;
-            if let Some((_, room)) = layout.kept.get_mut(place) {
-                *room = least + more;
+            if let Some((_, width)) = layout.kept.get_mut(place) {
+                *width += more;
             }
         }
         layout
@@ -297,8 +260,73 @@ impl Layout {
     }
 }
 
-fn heads<'a>(sheet: &'a Sheet, kept: &[(usize, usize)]) -> Vec<&'a Column> {
-    kept.iter().filter_map(|(at, _)| sheet.columns.get(*at)).collect()
+/// What a column needs.
+struct Measure {
+    at: usize,
+    priority: u8,
+    /// Width of its widest cell.
+    natural: usize,
+    /// Width of its heading.
+    header: usize,
+    /// Width of the widest part of a list in it; 0: no lists.
+    part: usize,
+    /// Most characters that a number in it has from its point on.
+    decimals: usize,
+    /// Whether it can be narrower than its cells.
+    flexible: bool,
+}
+
+impl Measure {
+    fn new(sheet: &Sheet, at: usize, column: &Column) -> Measure {
+        let header = width(&column.header);
+        let mut measure = Measure {
+            at,
+            priority: column.priority,
+            natural: header,
+            header,
+            part: 0,
+            decimals: 0,
+            flexible: column.align == Align::Left,
+        };
+        let point = column.align == Align::Point;
+        let cells = || sheet.rows.iter().filter_map(|row| row.get(at));
+        for cell in cells() {
+            match &cell.content {
+                Content::Text(text) if point => measure.decimals = measure.decimals.max(places(text)),
+                Content::Text(_) => {}
+                Content::List(parts) => {
+                    // Each but the last is followed by a comma.
+                    let part = parts.iter().map(|part| width(part) + 1).max().unwrap_or(0);
+                    measure.part = measure.part.max(part);
+                }
+            }
+        }
+        for cell in cells() {
+            let width = match &cell.content {
+                Content::Text(text) if point => width(text) + measure.decimals - places(text),
+                Content::Text(text) => width(text),
+                Content::List(parts) => width(&parts.join(", ")),
+            };
+            measure.natural = measure.natural.max(width);
+        }
+        measure
+    }
+
+    /// How narrow it can be when text columns keep `floor`.
+    fn least(&self, floor: usize) -> usize {
+        if !self.flexible {
+            return self.natural;
+        }
+        let floor = if self.part > 0 { self.part.min(2 * floor) } else { floor };
+        // A heading that is longer is a name of the user's, and can be cut too.
+        self.natural.min(floor.max(self.header.min(ROOMY)))
+    }
+}
+
+/// How narrow a table can be.
+fn least(sheet: &Sheet, kept: &[&Measure], floor: usize) -> usize {
+    let heads: Vec<&Column> = kept.iter().filter_map(|column| sheet.columns.get(column.at)).collect();
+    kept.iter().map(|column| column.least(floor)).sum::<usize>() + spaces(&heads).iter().sum::<usize>()
 }
 
 /// Spaces before each column.
@@ -344,4 +372,47 @@ fn group_line(columns: &[&Column], layout: &Layout) -> Option<String> {
         line.push_str(&"─".repeat(dashes - dashes / 2));
     }
     (!spans.is_empty()).then_some(line)
+}
+
+/// `text` broken at spaces into lines of at most `columns`; a word that is longer stands on a line of its own, cut.
+fn wrap(text: &str, columns: usize) -> Vec<String> {
+    wrap_parts(text.split(' ').filter(|word| !word.is_empty()), " ", columns)
+}
+
+/// The parts in order, with `separator` between them, in lines of at most `columns`.
+///
+/// A separator's trailing space goes at the end of a line; a part is never broken, only cut.
+fn wrap_parts<'a>(parts: impl IntoIterator<Item = &'a str>, separator: &str, columns: usize) -> Vec<String> {
+    let mut lines: Vec<String> = Vec::new();
+    let mut line = String::new();
+    let mark = separator.trim_end();
+    let mut parts = parts.into_iter().enumerate().peekable();
+    while let Some((at, part)) = parts.next() {
+        let behind = if parts.peek().is_some() { width(mark) } else { 0 };
+        if at > 0 {
+            if width(&line) + width(separator) + width(part) + behind <= columns {
+                line.push_str(separator);
+            } else {
+                line.push_str(mark);
+                lines.push(std::mem::take(&mut line));
+            }
+        }
+        line.push_str(&cut(part, columns.saturating_sub(behind)));
+    }
+    lines.push(line);
+    lines
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lines_are_no_wider_than_asked() {
+        assert_eq!(wrap("one two three", 7), ["one two", "three"]);
+        assert_eq!(wrap_parts(["a", "b", "c"], ", ", 5), ["a, b,", "c"]);
+        assert_eq!(wrap_parts(["a", "b", "c"], ", ", 7), ["a, b, c"]);
+        assert_eq!(wrap("incomprehensible", 6), ["incom…"]);
+        assert!(wrap("", 5).concat().is_empty());
+    }
 }

@@ -514,6 +514,7 @@ pub(crate) fn one_side() -> Comparison {
     one.a.trials.truncate(1);
     let trial = &mut one.a.trials[0];
     trial.units = None;
+    trial.rows_read = 2 * trial.all.submissions + trial.left_out.rows();
     trial.gpu = None;
     trial.encoder_labels = None;
     trial.kernels = None;
@@ -529,16 +530,11 @@ pub(crate) fn one_side() -> Comparison {
         row.change = None;
         if let Some(cell) = &mut row.a {
             cell.trials.truncate(1);
-            let first = |over: &mut Over| {
-                *over = Over {
-                    median: over.median,
-                    low: over.median,
-                    high: over.median,
-                }
-            };
-            [&mut cell.submissions, &mut cell.total_us, &mut cell.busy_us]
-                .into_iter()
-                .for_each(first);
+            // Per trial instead of per token, and without a spread.
+            let first = |value: &mut Over| *value = over([value.median * UNITS as f64]);
+            let values = [&mut cell.submissions, &mut cell.total_us, &mut cell.busy_us];
+            let optional = [&mut cell.encoders, &mut cell.command_buffers, &mut cell.cpu_encode_us];
+            values.into_iter().chain(optional.into_iter().flatten()).for_each(first);
         }
     }
     one.phases.retain(|row| row.a.is_some());
