@@ -14,7 +14,7 @@ const MARKS: usize = 4;
 
 /// `text` with every control, bidirectional and invisible character written as `\u{…}`, and with what a CI
 /// system would take for a command (`::` at the start of a word, `##[`, `##vso[`) broken in the same way.
-pub(super) fn visible(text: &str) -> String {
+pub(crate) fn visible(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     let mut rest = text.chars();
     let mut at_word_start = true;
