@@ -1,6 +1,6 @@
 //! `rows`: any table of any schema as CSV or JSON Lines, streamed.
 
-use std::io::{self, BufRead, Write};
+use std::io::{self, Read, Write};
 use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
@@ -188,7 +188,7 @@ impl Printer {
         self.header.is_some() && self.printed >= self.limit
     }
 
-    fn read(&mut self, input: impl BufRead) -> Result<(), Stop> {
+    fn read(&mut self, input: impl Read) -> Result<(), Stop> {
         let mut reader = ExportReader::new(input, Keep::All);
         loop {
             let (schema, run) = match reader.next_part()? {
