@@ -163,6 +163,7 @@ struct Printer {
     /// Runs of the table that were met, without a choice among them.
     runs: Vec<RunReference>,
     seen: Vec<String>,
+    has_contents: bool,
     header: Option<Vec<String>>,
     printed: u64,
     out: csv::Writer<io::BufWriter<io::Stdout>>,
@@ -178,6 +179,7 @@ impl Printer {
             run: args.read.options().run,
             runs: Vec::new(),
             seen: Vec::new(),
+            has_contents: false,
             header: None,
             printed: 0,
             out: csv::WriterBuilder::new().from_writer(io::BufWriter::new(io::stdout())),
@@ -193,7 +195,10 @@ impl Printer {
         loop {
             let (schema, run) = match reader.next_part()? {
                 None => return Ok(()),
-                Some(Part::Contents(_)) => continue,
+                Some(Part::Contents(_)) => {
+                    self.has_contents = true;
+                    continue;
+                }
                 Some(Part::Table { schema, run }) => (schema.clone(), run),
             };
             if !self.seen.iter().any(|seen| seen == schema.name()) {
@@ -309,6 +314,13 @@ impl Printer {
             return Ok(());
         }
         let there: Vec<&str> = self.seen.iter().map(String::as_str).collect();
+        if there.is_empty() && self.has_contents {
+            return Err(
+                Error::unfit("this is a table of contents: it lists tables and has no rows")
+                    .with_help("`trace-attr toc INPUT` shows it")
+                    .into(),
+            );
+        }
         Err(match self.table {
             Some(table) if !there.contains(&table.as_str()) => no_such_table(&table, &there),
             Some(table) => Error::unfit(format!("table `{table}` is not there for this run")),

@@ -299,7 +299,7 @@ fn left_out_share(trial: &Trial) -> Option<Note> {
 }
 
 /// A side whose phases are all the same to us.
-fn no_labels(side: &Side) -> Option<Note> {
+pub(super) fn no_labels(side: &Side) -> Option<Note> {
     let phases = || side.trials.iter().flat_map(|trial| &trial.phases);
     let labelled_encoders = side
         .trials
