@@ -185,11 +185,9 @@ fn largest(comparison: &Comparison) -> Vec<Finding> {
             }
             if cell.submissions.median > 0.0 {
                 let each = time / cell.submissions.median;
-                text += &format!(
-                    ": {} submissions{unit} × {} µs each",
-                    short(cell.submissions.median),
-                    size(each)
-                );
+                let count = short(cell.submissions.median);
+                let word = if count == "1" { "submission" } else { "submissions" };
+                text += &format!(": {count} {word}{unit} × {} µs each", size(each));
             }
             Finding {
                 section: "phases",
