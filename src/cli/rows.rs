@@ -65,6 +65,13 @@ pub(super) fn run(args: RowsArgs, console: Console) -> Result<ExitStatus, Stop> 
             .map_err(Stop::from)
             .and_then(|input| printer.read(input)),
         Source::File(_) | Source::Folder(_) => source.files().map_err(Stop::from).and_then(|files| {
+            // One file after the other is printed as it is read, so this is told before the first row.
+            let tables = files.iter().filter(|file| !source::is_contents(file)).count();
+            if args.table.is_none() && tables > 1 {
+                return Err(Error::usage(format!("--table is needed: there are {tables} files"))
+                    .with_help("`trace-attr toc INPUT` lists the tables with their columns")
+                    .into());
+            }
             for file in files {
                 let input = source::open(&file, |_| {})?;
                 printer.read(input).map_err(|stop| match stop {
@@ -155,6 +162,8 @@ fn no_such_table(table: &str, there: &[&str]) -> Error {
 
 /// Prints rows as they are read.
 struct Printer {
+    /// The table was named; otherwise it is the first, and must be the only one.
+    named: bool,
     table: Option<String>,
     columns: Vec<String>,
     limit: u64,
@@ -172,6 +181,7 @@ struct Printer {
 impl Printer {
     fn new(args: &RowsArgs) -> Self {
         Printer {
+            named: args.table.is_some(),
             table: args.table.clone(),
             columns: args.columns.clone(),
             limit: args.limit.unwrap_or(u64::MAX),
@@ -203,6 +213,11 @@ impl Printer {
             };
             if !self.seen.iter().any(|seen| seen == schema.name()) {
                 self.seen.push(schema.name().to_owned());
+            }
+            if !self.named && self.seen.len() > 1 {
+                return Err(Error::usage("--table is needed: there are several tables")
+                    .with_help("`trace-attr toc INPUT` lists the tables with their columns")
+                    .into());
             }
             let table = self.table.get_or_insert_with(|| schema.name().to_owned());
             if table != schema.name() || !self.wants(run)? {
@@ -429,7 +444,9 @@ fn csv_field(cell: Cell<'_>, text: bool) -> String {
             names.collect::<Vec<_>>().join(";")
         }
         CellKind::Composite
-            if cell.name() == "process" || cell.children().any(|child| child.name() == "narrative-text") =>
+            if cell.name() == "process"
+                || is_text(cell.name())
+                || cell.children().any(|child| child.name() == "narrative-text") =>
         {
             cell.text()
         }
