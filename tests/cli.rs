@@ -122,10 +122,15 @@ fn a_failed_report_leaves_the_file_as_it_was() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("r.json");
     fs::write(&file, "before").unwrap();
-    trace_attr(&["report", "fixtures/refused/cell_extra.xml", "-o", file.to_str().unwrap()])
-        .assert()
-        .code(2)
-        .stdout("");
+    trace_attr(&[
+        "report",
+        "fixtures/refused/cell_extra.xml",
+        "-o",
+        file.to_str().unwrap(),
+    ])
+    .assert()
+    .code(2)
+    .stdout("");
     assert_eq!(fs::read_to_string(&file).unwrap(), "before");
     assert_eq!(
         fs::read_dir(folder.path()).unwrap().count(),
