@@ -15,7 +15,7 @@ use crate::model::{
     Timestamp,
 };
 use crate::source::{self, Source};
-use crate::tables::contents::Contents;
+use crate::tables::contents::{Contents, run_number};
 use crate::tables::encoders::EncoderRow;
 use crate::tables::execution_points::{self, PointRow};
 use crate::tables::gpu_info::GpuRow;
@@ -381,20 +381,10 @@ impl Builder {
     }
 
     fn run_number(&self, reference: RunReference) -> u64 {
-        let runs = self.contents.as_ref().map_or(&[][..], |contents| &contents.runs);
-        match reference {
-            RunReference::Number(number) => number,
-            // A table of contents of one run (as `export` writes it) says which run all of it is.
-            RunReference::Place(_) if runs.len() == 1 => runs.first().map_or(1, |run| run.number),
-            RunReference::Place(place) => usize::try_from(place.saturating_sub(1))
-                .ok()
-                .and_then(|at| runs.get(at))
-                .map_or(place, |run| run.number),
-            RunReference::Unknown => match runs {
-                [only] => only.number,
-                _ => 1,
-            },
-        }
+        run_number(
+            self.contents.as_ref().map_or(&[][..], |contents| &contents.runs),
+            reference,
+        )
     }
 
     fn chosen(&self, numbers: &[u64]) -> Result<Vec<u64>> {

@@ -93,8 +93,10 @@ fn missing_help(path: &Path) -> String {
         .parent()
         .filter(|parent| !parent.as_os_str().is_empty())
         .unwrap_or(Path::new("."));
-    if parent.is_dir() {
-        format!("there is no such name in {}", parent.display())
+    if parent == Path::new(".") {
+        "there is no file or folder of this name here".to_owned()
+    } else if parent.is_dir() {
+        format!("there is no file or folder of this name in {}", parent.display())
     } else {
         format!("the folder {} is not there either", parent.display())
     }

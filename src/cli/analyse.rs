@@ -19,7 +19,7 @@ use crate::report::{self, Format, ReportOptions};
 const COMPARE_EXAMPLES: &str = "\
 Examples:
   trace-attr compare --a hf2q-1 hf2q-2 hf2q-3 --b llama-1 llama-2 llama-3 --tokens 64
-  trace-attr compare --a new.trace --b old.trace --tokens-a 64 --tokens-b 128 -o report.md -o report.json
+  trace-attr compare --a new.trace --b old.trace --tokens-a 64 --tokens-b 128 -o report.md
   trace-attr compare --a new --b old --process 'hf2q*' --skip-first 200ms --buckets 5us,50us,500us
 
 A is what you work on, B what you compare it to: a positive delta means that A takes longer.";
@@ -256,7 +256,12 @@ impl SharedArgs {
         let outcome = analyse(&request, &bar)?;
         bar.clear();
         for (input, error) in &outcome.missing {
-            print_warning(console, &format!("{input} is missing from the report: {error}"));
+            let what = match error.origin() {
+                // The input is named once.
+                Some(origin) if origin.ends_with(input.as_str()) => error.kind().to_string(),
+                _ => error.to_string(),
+            };
+            print_warning(console, &format!("{input} is missing from the report: {what}"));
         }
         let comparison = &outcome.comparison;
         let status = if outcome.missing.is_empty() {

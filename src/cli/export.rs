@@ -23,8 +23,8 @@ Examples:
   trace-attr export run.trace -o exported
   trace-attr export run.trace -o exported --zst --table os-signpost
 
-Writes toc.xml and one <schema>.xml per table into the folder, which every other command takes as an input.
-Command lines, environment, user paths, device names and the list of processes are left out of toc.xml, and
+Writes toc.xml and one <schema>.xml per table into the folder, which every other command takes as an input. \
+Command lines, environment, user paths, device names and the list of processes are left out of toc.xml, and \
 the user's name in paths is replaced in the tables, unless --show-private is given.";
 
 /// Arguments of `export`.

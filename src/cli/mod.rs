@@ -54,8 +54,8 @@ fn concat_help() -> String {
          trace-attr toc run.trace\n  \
          trace-attr rows export/ --table metal-gpu-intervals --columns start,duration,process --limit 5\n  \
          trace-attr export run.trace -o exported --zst\n\n\
-         INPUT is a .trace bundle (macOS with Xcode), a folder of exported files, one exported file, or `-` \
-         for standard input; files may be .xml, .xml.gz or .xml.zst. Each INPUT after one --a is a trial.\n\n\
+         INPUT is a .trace bundle (macOS with Xcode), a folder of exported files, one exported file, or `-` for \
+         standard input; files may be .xml, .xml.gz or .xml.zst. Each INPUT after one --a is a trial.\n\n\
          Exit status: 0 done; 2 could not do it; 3 done, but a trial is missing (--keep-going).\n\n{SUBMISSION}"
     )
 }

@@ -19,14 +19,14 @@ impl OutputPlan {
         let mut plan = Vec::new();
         for file in files {
             let origin = file.display().to_string();
-            let format = Format::of_path(file).ok_or_else(|| {
-                Error::usage(format!("--output {origin}: no format is known by this extension"))
-                    .with_help("use .txt, .json or .md")
-            })?;
             if file.is_dir() {
                 return Err(Error::usage(format!("--output {origin}: this is a folder"))
                     .with_help("name a file in it, such as report.json"));
             }
+            let format = Format::of_path(file).ok_or_else(|| {
+                Error::usage(format!("--output {origin}: no format is known by this extension"))
+                    .with_help("use .txt, .json or .md")
+            })?;
             let canonical = file.canonicalize().ok();
             for input in inputs {
                 let input = input.canonicalize().ok();
@@ -77,7 +77,11 @@ pub(super) fn scratch(file: &Path) -> io::Result<tempfile::NamedTempFile> {
         use std::os::unix::fs::PermissionsExt;
         builder.permissions(fs::Permissions::from_mode(0o666));
     }
-    builder.tempfile_in(folder)
+    // The scratch file's own name would be in the message; nobody asked for that file.
+    builder.tempfile_in(folder).map_err(|error| match error.kind() {
+        io::ErrorKind::NotFound => io::Error::new(io::ErrorKind::NotFound, "there is no such folder"),
+        kind => io::Error::from(kind),
+    })
 }
 
 /// Writes to standard output.

@@ -1,6 +1,6 @@
 //! `rows`: any table of any schema as CSV or JSON Lines, streamed.
 
-use std::io::{self, Read, Write};
+use std::io::{self, BufRead, Write};
 use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
@@ -12,7 +12,7 @@ use super::{Console, ExitStatus, Stop, print_warning, stdout_failed};
 use crate::error::{Error, Result};
 use crate::recording::RunChoice;
 use crate::source::{self, Source};
-use crate::tables::contents::Contents;
+use crate::tables::contents::{Contents, Run, run_number};
 use crate::xctrace::Bundle;
 use crate::xml::{Cell, CellKind, ColumnIndex, ExportReader, Keep, Part, Row, RunReference, Schema};
 
@@ -40,7 +40,7 @@ pub(super) struct RowsArgs {
     /// Stop after so many rows
     #[arg(long, value_name = "N")]
     limit: Option<u64>,
-    /// Format
+    /// How the rows are written
     #[arg(long, value_name = "FORMAT", default_value = "csv")]
     format: RowsFormat,
     #[command(flatten)]
@@ -65,12 +65,8 @@ pub(super) fn run(args: RowsArgs, console: Console) -> Result<ExitStatus, Stop> 
             .map_err(Stop::from)
             .and_then(|input| printer.read(input)),
         Source::File(_) | Source::Folder(_) => source.files().map_err(Stop::from).and_then(|files| {
-            // One file after the other is printed as it is read, so this is told before the first row.
-            let tables = files.iter().filter(|file| !source::is_contents(file)).count();
-            if args.table.is_none() && tables > 1 {
-                return Err(Error::usage(format!("--table is needed: there are {tables} files"))
-                    .with_help("`trace-attr toc INPUT` lists the tables with their columns")
-                    .into());
+            if args.table.is_none() {
+                only_table(&files)?;
             }
             for file in files {
                 let input = source::open(&file, |_| {})?;
@@ -123,6 +119,7 @@ fn bundle(path: &std::path::Path, args: &RowsArgs, printer: &mut Printer, consol
     let table = args.table.as_deref().ok_or_else(|| {
         Error::usage("--table is needed: a bundle has many tables").with_help(format!("it has: {}", tables.join(", ")))
     })?;
+    printer.known_run = Some(run.number);
     let mut stream = bundle.export(run.number, &[table])?;
     if !tables.contains(&table) {
         return Err(no_such_table(table, &tables).into());
@@ -160,19 +157,43 @@ fn no_such_table(table: &str, there: &[&str]) -> Error {
         .with_help("`trace-attr toc INPUT` lists the tables with their columns")
 }
 
+fn several_tables(there: &[String]) -> Error {
+    Error::usage(format!("there are several tables: {}", there.join(", "))).with_help("choose one with --table")
+}
+
+/// Refuses files of several tables before anything is printed, by the first table of each.
+fn only_table(files: &[PathBuf]) -> Result<()> {
+    let mut there: Vec<String> = Vec::new();
+    for file in files {
+        let named = |error: Error| error.with_origin(file.display().to_string());
+        let input = source::open(file, |_| {}).map_err(named)?;
+        let mut reader = ExportReader::new(input, Keep::Types(&[]));
+        if let Some(Part::Table { schema, .. }) = reader.next_part().map_err(named)?
+            && !there.iter().any(|name| name == schema.name())
+        {
+            there.push(schema.name().to_owned());
+        }
+    }
+    if there.len() > 1 {
+        return Err(several_tables(&there));
+    }
+    Ok(())
+}
+
 /// Prints rows as they are read.
 struct Printer {
-    /// The table was named; otherwise it is the first, and must be the only one.
-    named: bool,
     table: Option<String>,
     columns: Vec<String>,
     limit: u64,
     format: RowsFormat,
     run: RunChoice,
     /// Runs of the table that were met, without a choice among them.
-    runs: Vec<RunReference>,
+    runs: Vec<u64>,
+    /// What the table of contents says of runs, where there is one.
+    contents: Vec<Run>,
+    /// The run that a bundle was asked for.
+    known_run: Option<u64>,
     seen: Vec<String>,
-    has_contents: bool,
     header: Option<Vec<String>>,
     printed: u64,
     out: csv::Writer<io::BufWriter<io::Stdout>>,
@@ -181,15 +202,15 @@ struct Printer {
 impl Printer {
     fn new(args: &RowsArgs) -> Self {
         Printer {
-            named: args.table.is_some(),
             table: args.table.clone(),
             columns: args.columns.clone(),
             limit: args.limit.unwrap_or(u64::MAX),
             format: args.format,
             run: args.read.options().run,
             runs: Vec::new(),
+            contents: Vec::new(),
+            known_run: None,
             seen: Vec::new(),
-            has_contents: false,
             header: None,
             printed: 0,
             out: csv::WriterBuilder::new().from_writer(io::BufWriter::new(io::stdout())),
@@ -200,13 +221,13 @@ impl Printer {
         self.header.is_some() && self.printed >= self.limit
     }
 
-    fn read(&mut self, input: impl Read) -> Result<(), Stop> {
+    fn read(&mut self, input: impl BufRead) -> Result<(), Stop> {
         let mut reader = ExportReader::new(input, Keep::All);
         loop {
             let (schema, run) = match reader.next_part()? {
                 None => return Ok(()),
-                Some(Part::Contents(_)) => {
-                    self.has_contents = true;
+                Some(Part::Contents(root)) => {
+                    self.contents = Contents::from_element(&root).runs;
                     continue;
                 }
                 Some(Part::Table { schema, run }) => (schema.clone(), run),
@@ -214,12 +235,13 @@ impl Printer {
             if !self.seen.iter().any(|seen| seen == schema.name()) {
                 self.seen.push(schema.name().to_owned());
             }
-            if !self.named && self.seen.len() > 1 {
-                return Err(Error::usage("--table is needed: there are several tables")
-                    .with_help("`trace-attr toc INPUT` lists the tables with their columns")
-                    .into());
-            }
-            let table = self.table.get_or_insert_with(|| schema.name().to_owned());
+            let table = match &self.table {
+                Some(table) => table,
+                // Without a choice there must be one table only; a second one in the same document comes too late to
+                // take back the rows of the first, but not to say so.
+                None if self.seen.len() > 1 => return Err(several_tables(&self.seen).into()),
+                None => schema.name(),
+            };
             if table != schema.name() || !self.wants(run)? {
                 continue;
             }
@@ -234,14 +256,14 @@ impl Printer {
         }
     }
 
-    fn wants(&mut self, run: RunReference) -> Result<bool> {
-        match (self.run, run) {
-            (RunChoice::Number(wanted), RunReference::Number(number) | RunReference::Place(number)) => {
-                Ok(wanted == number)
-            }
-            (RunChoice::Only, _) => {
-                if !self.runs.contains(&run) {
-                    self.runs.push(run);
+    fn wants(&mut self, reference: RunReference) -> Result<bool> {
+        let number = self.known_run.unwrap_or_else(|| run_number(&self.contents, reference));
+        match self.run {
+            RunChoice::Number(wanted) => Ok(wanted == number),
+            RunChoice::All => Ok(true),
+            RunChoice::Only => {
+                if !self.runs.contains(&number) {
+                    self.runs.push(number);
                 }
                 if self.runs.len() > 1 {
                     return Err(Error::unfit("the table is there for several runs")
@@ -249,7 +271,6 @@ impl Printer {
                 }
                 Ok(true)
             }
-            _ => Ok(true),
         }
     }
 
@@ -329,7 +350,7 @@ impl Printer {
             return Ok(());
         }
         let there: Vec<&str> = self.seen.iter().map(String::as_str).collect();
-        if there.is_empty() && self.has_contents {
+        if there.is_empty() && !self.contents.is_empty() {
             return Err(
                 Error::unfit("this is a table of contents: it lists tables and has no rows")
                     .with_help("`trace-attr toc INPUT` shows it")
@@ -339,6 +360,7 @@ impl Printer {
         Err(match self.table {
             Some(table) if !there.contains(&table.as_str()) => no_such_table(&table, &there),
             Some(table) => Error::unfit(format!("table `{table}` is not there for this run")),
+            None if !there.is_empty() => Error::unfit(format!("table `{}` is not there for this run", there.join(", "))),
             None => Error::unfit("the export holds no table")
                 .with_help("`xctrace export` succeeds even when --xpath matches nothing; list what a trace has with `trace-attr toc`"),
         }

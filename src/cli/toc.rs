@@ -9,13 +9,13 @@ use serde_json::{Value, json};
 
 use super::output::to_stdout;
 use super::progress::Bar;
-use super::values::ReadArgs;
+use super::values::BundleArgs;
 use super::{Console, ExitStatus, Stop, print_warning};
 use crate::error::{Error, Result};
 use crate::recording::{Progress, shown};
 use crate::report::visible;
 use crate::source::{self, Source};
-use crate::tables::contents::{Contents, Run};
+use crate::tables::contents::{Contents, Run, run_number};
 use crate::xctrace::Bundle;
 use crate::xml::{ExportReader, Keep, Part, RunReference};
 
@@ -30,14 +30,14 @@ Examples:
 pub(super) struct TocArgs {
     /// A bundle, a folder of exported files, a file, or `-`
     input: PathBuf,
-    /// Format
+    /// How the list is written
     #[arg(long, value_name = "FORMAT", default_value = "text")]
     format: TocFormat,
     /// Show command lines, environment, user paths and device names too
     #[arg(long)]
     show_private: bool,
     #[command(flatten)]
-    read: ReadArgs,
+    bundle: BundleArgs,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -85,7 +85,7 @@ fn read(source: &Source, args: &TocArgs, console: Console) -> Result<(Option<Con
     let bar = Bar::new(console);
     match source {
         Source::Bundle(path) => {
-            let mut stream = Bundle::open(path, args.read.options().xctrace)?.toc()?;
+            let mut stream = Bundle::open(path, args.bundle.options())?.toc()?;
             let parsed = source::decode(&mut stream).and_then(|input| scan(input, &mut contents, &mut tables));
             let ((), warning) = stream.finish(parsed)?;
             if let Some(warning) = warning {
@@ -104,6 +104,14 @@ fn read(source: &Source, args: &TocArgs, console: Console) -> Result<(Option<Con
                     .map_err(|error| error.with_origin(file.display().to_string()))?;
             }
         }
+    }
+    if let Some(contents) = &contents {
+        // The table of contents knows the numbers of the places.
+        let numbered = |((run, schema), found)| {
+            let number = RunReference::Number(run_number(&contents.runs, run));
+            ((number, schema), found)
+        };
+        tables = tables.into_iter().map(numbered).collect();
     }
     Ok((contents, tables))
 }
@@ -208,8 +216,12 @@ fn text(out: &mut dyn Write, contents: Option<&Contents>, tables: &Tables, priva
     }
     if !tables.is_empty() {
         writeln!(out, "tables in the files")?;
+        let mut runs: Vec<RunReference> = tables.keys().map(|(run, _)| *run).collect();
+        runs.dedup();
         for ((run, schema), found) in tables {
             let run = match run {
+                // One run needs no telling apart.
+                _ if runs.len() == 1 => String::new(),
                 RunReference::Number(number) => format!("run {number}: "),
                 RunReference::Place(place) => format!("run at place {place}: "),
                 RunReference::Unknown => String::new(),

@@ -12,9 +12,16 @@ use crate::xctrace::XctraceOptions;
 /// How inputs are read.
 #[derive(Debug, Clone, Args)]
 pub(super) struct ReadArgs {
-    /// Run of the recording, when it has several: a number, or `all` to take each as a trial
+    /// Run of the recording, when it has several: a number, or `all` (compare, report: each is a trial)
     #[arg(long, value_name = "N|all", value_parser = parse_run, help_heading = "Reading")]
     run: Option<RunChoice>,
+    #[command(flatten)]
+    bundle: BundleArgs,
+}
+
+/// How bundles are exported.
+#[derive(Debug, Clone, Args)]
+pub(super) struct BundleArgs {
     /// How long xctrace may be silent before it is ended (30m, 90s)
     #[arg(long, value_name = "TIME", value_parser = parse_timeout, default_value = "30m", help_heading = "Reading")]
     timeout: Nanos,
@@ -25,6 +32,15 @@ pub(super) struct ReadArgs {
 
 impl ReadArgs {
     pub(super) fn options(&self) -> ReadOptions {
+        ReadOptions {
+            run: self.run.unwrap_or_default(),
+            xctrace: self.bundle.options(),
+        }
+    }
+}
+
+impl BundleArgs {
+    pub(super) fn options(&self) -> XctraceOptions {
         let mut xctrace = XctraceOptions {
             timeout: Duration::from_nanos(self.timeout.0),
             ..XctraceOptions::default()
@@ -32,10 +48,7 @@ impl ReadArgs {
         if self.no_cache {
             xctrace.cache = None;
         }
-        ReadOptions {
-            run: self.run.unwrap_or_default(),
-            xctrace,
-        }
+        xctrace
     }
 }
 

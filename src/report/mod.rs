@@ -18,6 +18,7 @@ mod sheet;
 #[cfg(feature = "cli")]
 mod terminal;
 
+#[cfg(feature = "cli")]
 pub(crate) use label::visible;
 
 /// How a comparison is written.

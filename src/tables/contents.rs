@@ -5,7 +5,7 @@
 //! lines, user paths and device names, which stay here unless somebody asks for them.
 
 use crate::model::{Nanos, Process};
-use crate::xml::Element;
+use crate::xml::{Element, RunReference};
 
 /// A recording's table of contents.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -56,6 +56,23 @@ impl Contents {
     /// The run of that number.
     pub fn run(&self, number: u64) -> Option<&Run> {
         self.runs.iter().find(|run| run.number == number)
+    }
+}
+
+/// The number of the run that a node's path names, with the runs of its table of contents (none: no such table).
+pub(crate) fn run_number(runs: &[Run], reference: RunReference) -> u64 {
+    match reference {
+        RunReference::Number(number) => number,
+        // A table of contents of one run (as `export` writes it) says which run all of it is.
+        RunReference::Place(_) if runs.len() == 1 => runs.first().map_or(1, |run| run.number),
+        RunReference::Place(place) => usize::try_from(place.saturating_sub(1))
+            .ok()
+            .and_then(|at| runs.get(at))
+            .map_or(place, |run| run.number),
+        RunReference::Unknown => match runs {
+            [only] => only.number,
+            _ => 1,
+        },
     }
 }
 

@@ -177,14 +177,7 @@ impl View<'_> {
     }
 
     /// A table of rows with the same columns for each side, and how they differ.
-    fn table(
-        &self,
-        title: &str,
-        key: &str,
-        rows: &[Row],
-        totals: &[(&str, &Row)],
-        metrics: &[Metric],
-    ) -> Vec<Sheet> {
+    fn table(&self, title: &str, key: &str, rows: &[Row], totals: &[(&str, &Row)], metrics: &[Metric]) -> Vec<Sheet> {
         let mut columns = vec![Column::new(key, Align::Left, 0)];
         for (name, _) in &self.sides {
             columns.extend(metrics.iter().map(|metric| {
