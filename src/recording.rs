@@ -15,7 +15,7 @@ use crate::model::{
     Timestamp,
 };
 use crate::source::{self, Source};
-use crate::tables::contents::Contents;
+use crate::tables::contents::{Contents, run_number};
 use crate::tables::encoders::EncoderRow;
 use crate::tables::execution_points::{self, PointRow};
 use crate::tables::gpu_info::GpuRow;
@@ -25,7 +25,7 @@ use crate::tables::states::{self, StateRow};
 use crate::tables::submission_map::MapRow;
 use crate::tables::{NEEDED, ProcessId, TYPES, Table, Texts};
 use crate::xctrace::{Bundle, XctraceOptions};
-use crate::xml::{ExportReader, Keep, Part, RunReference};
+use crate::xml::{ExportReader, Keep, Part};
 
 /// Which runs of a recording.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -328,7 +328,7 @@ impl Builder {
             };
             progress.table(schema.name());
             self.texts.begin_table();
-            let number = known_run.unwrap_or_else(|| self.run_number(reference));
+            let number = known_run.unwrap_or_else(|| run_number(self.contents.as_ref(), reference));
             let key = (number, schema.name().to_owned());
             if let Some(other) = self.files.get(&key).filter(|other| **other != file) {
                 let name = |at: &usize| {
@@ -377,23 +377,6 @@ impl Builder {
                     ),
                 ));
             }
-        }
-    }
-
-    fn run_number(&self, reference: RunReference) -> u64 {
-        let runs = self.contents.as_ref().map_or(&[][..], |contents| &contents.runs);
-        match reference {
-            RunReference::Number(number) => number,
-            // A table of contents of one run (as `export` writes it) says which run all of it is.
-            RunReference::Place(_) if runs.len() == 1 => runs.first().map_or(1, |run| run.number),
-            RunReference::Place(place) => usize::try_from(place.saturating_sub(1))
-                .ok()
-                .and_then(|at| runs.get(at))
-                .map_or(place, |run| run.number),
-            RunReference::Unknown => match runs {
-                [only] => only.number,
-                _ => 1,
-            },
         }
     }
 

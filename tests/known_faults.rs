@@ -214,6 +214,10 @@ fn b28_a_recording_with_several_runs() {
         let rows = place.run(["rows", name, "--table", "metal-gpu-intervals"]);
         assert_eq!(rows.code, Some(2), "{rows:#?}");
         rows.says(&["several runs", "--run"]);
+        for (run, duration) in [("2", "100"), ("3", "300")] {
+            let one = place.run(["rows", name, "--columns", "duration", "--run", run]);
+            assert_eq!(one.done().stdout, format!("duration\n{duration}\n"), "{name}");
+        }
     }
     for bad in ["0x2", "-1", "", "two", "2,3"] {
         assert_eq!(

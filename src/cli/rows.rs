@@ -12,7 +12,7 @@ use super::{Console, ExitStatus, Stop, print_warning, stdout_failed};
 use crate::error::{Error, Result};
 use crate::recording::RunChoice;
 use crate::source::{self, Source};
-use crate::tables::contents::Contents;
+use crate::tables::contents::{Contents, run_number};
 use crate::xctrace::Bundle;
 use crate::xml::{Cell, CellKind, ColumnIndex, ExportReader, Keep, Part, Row, RunReference, Schema};
 
@@ -116,6 +116,8 @@ fn bundle(path: &std::path::Path, args: &RowsArgs, printer: &mut Printer, consol
     let table = args.table.as_deref().ok_or_else(|| {
         Error::usage("--table is needed: a bundle has many tables").with_help(format!("it has: {}", tables.join(", ")))
     })?;
+    // Only that run is asked for, whatever its nodes are called.
+    printer.run = RunChoice::All;
     let mut stream = bundle.export(run.number, &[table])?;
     if !tables.contains(&table) {
         return Err(no_such_table(table, &tables).into());
@@ -160,8 +162,10 @@ struct Printer {
     limit: u64,
     format: RowsFormat,
     run: RunChoice,
+    /// Which run has which number, when a table of contents came before the tables.
+    contents: Option<Contents>,
     /// Runs of the table that were met, without a choice among them.
-    runs: Vec<RunReference>,
+    runs: Vec<u64>,
     seen: Vec<String>,
     header: Option<Vec<String>>,
     printed: u64,
@@ -176,6 +180,7 @@ impl Printer {
             limit: args.limit.unwrap_or(u64::MAX),
             format: args.format,
             run: args.read.options().run,
+            contents: None,
             runs: Vec::new(),
             seen: Vec::new(),
             header: None,
@@ -193,7 +198,10 @@ impl Printer {
         loop {
             let (schema, run) = match reader.next_part()? {
                 None => return Ok(()),
-                Some(Part::Contents(_)) => continue,
+                Some(Part::Contents(root)) => {
+                    self.contents = Some(Contents::from_element(&root));
+                    continue;
+                }
                 Some(Part::Table { schema, run }) => (schema.clone(), run),
             };
             if !self.seen.iter().any(|seen| seen == schema.name()) {
@@ -215,13 +223,13 @@ impl Printer {
     }
 
     fn wants(&mut self, run: RunReference) -> Result<bool> {
-        match (self.run, run) {
-            (RunChoice::Number(wanted), RunReference::Number(number) | RunReference::Place(number)) => {
-                Ok(wanted == number)
-            }
-            (RunChoice::Only, _) => {
-                if !self.runs.contains(&run) {
-                    self.runs.push(run);
+        let number = run_number(self.contents.as_ref(), run);
+        match self.run {
+            RunChoice::Number(wanted) => Ok(wanted == number),
+            RunChoice::All => Ok(true),
+            RunChoice::Only => {
+                if !self.runs.contains(&number) {
+                    self.runs.push(number);
                 }
                 if self.runs.len() > 1 {
                     return Err(Error::unfit("the table is there for several runs")
@@ -229,7 +237,6 @@ impl Printer {
                 }
                 Ok(true)
             }
-            _ => Ok(true),
         }
     }
 

@@ -5,7 +5,7 @@
 //! lines, user paths and device names, which stay here unless somebody asks for them.
 
 use crate::model::{Nanos, Process};
-use crate::xml::Element;
+use crate::xml::{Element, RunReference};
 
 /// A recording's table of contents.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -56,6 +56,21 @@ impl Contents {
     /// The run of that number.
     pub fn run(&self, number: u64) -> Option<&Run> {
         self.runs.iter().find(|run| run.number == number)
+    }
+}
+
+/// The number of the run that a node's path names; `contents` where they are known.
+pub fn run_number(contents: Option<&Contents>, reference: RunReference) -> u64 {
+    let runs = contents.map_or(&[][..], |contents| &contents.runs);
+    match (reference, runs) {
+        (RunReference::Number(number), _) => number,
+        // A table of contents of one run (as `export` writes it) says which run all of it is.
+        (RunReference::Place(_) | RunReference::Unknown, [only]) => only.number,
+        (RunReference::Place(place), _) => usize::try_from(place.saturating_sub(1))
+            .ok()
+            .and_then(|at| runs.get(at))
+            .map_or(place, |run| run.number),
+        (RunReference::Unknown, _) => 1,
     }
 }
 
