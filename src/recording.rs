@@ -25,7 +25,7 @@ use crate::tables::states::{self, StateRow};
 use crate::tables::submission_map::MapRow;
 use crate::tables::{NEEDED, ProcessId, TYPES, Table, Texts};
 use crate::xctrace::{Bundle, XctraceOptions};
-use crate::xml::{ExportReader, Keep, Part, RunReference};
+use crate::xml::{ExportReader, Keep, Part};
 
 /// Which runs of a recording.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -328,7 +328,7 @@ impl Builder {
             };
             progress.table(schema.name());
             self.texts.begin_table();
-            let number = known_run.unwrap_or_else(|| self.run_number(reference));
+            let number = known_run.unwrap_or_else(|| run_number(self.contents.as_ref(), reference));
             let key = (number, schema.name().to_owned());
             if let Some(other) = self.files.get(&key).filter(|other| **other != file) {
                 let name = |at: &usize| {
@@ -370,21 +370,10 @@ impl Builder {
             if nodes == 2 && NEEDED.contains(&schema.name()) {
                 self.notes.push(Note::remark(
                     "merged_nodes",
-                    format!(
-                        "{}: several instances of {} in one run were taken together",
-                        self.origin,
-                        schema.name()
-                    ),
+                    format!("several instances of {} in one run were taken together", schema.name()),
                 ));
             }
         }
-    }
-
-    fn run_number(&self, reference: RunReference) -> u64 {
-        run_number(
-            self.contents.as_ref().map_or(&[][..], |contents| &contents.runs),
-            reference,
-        )
     }
 
     fn chosen(&self, numbers: &[u64]) -> Result<Vec<u64>> {

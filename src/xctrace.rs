@@ -184,7 +184,9 @@ impl Bundle {
 /// The expression for xctrace; its grammar has no escapes, so only names that need none are let in.
 fn xpath(run: u64, schemas: &[&str]) -> Result<String> {
     let sound = |name: &str| {
+        // Names become files when they are exported; one with a dot first would be hidden.
         !name.is_empty()
+            && !name.starts_with('.')
             && name
                 .bytes()
                 .all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'.' | b'-'))

@@ -83,6 +83,14 @@ pub(super) fn run(args: ExportArgs, console: Console) -> Result<ExitStatus, Stop
             .with_origin(source.origin())
             .into());
         }
+        if table.eq_ignore_ascii_case("toc") {
+            return Err(
+                Error::unfit("a table called `toc` would take the place of the table of contents")
+                    .with_origin(source.origin())
+                    .with_help("print it with `trace-attr rows`")
+                    .into(),
+            );
+        }
         if !schemas.contains(&table.as_str()) {
             schemas.push(table);
         }

@@ -12,7 +12,7 @@ use super::{Console, ExitStatus, Stop, print_warning, stdout_failed};
 use crate::error::{Error, Result};
 use crate::recording::RunChoice;
 use crate::source::{self, Source};
-use crate::tables::contents::{Contents, Run, run_number};
+use crate::tables::contents::{Contents, run_number};
 use crate::xctrace::Bundle;
 use crate::xml::{Cell, CellKind, ColumnIndex, ExportReader, Keep, Part, Row, RunReference, Schema};
 
@@ -119,7 +119,8 @@ fn bundle(path: &std::path::Path, args: &RowsArgs, printer: &mut Printer, consol
     let table = args.table.as_deref().ok_or_else(|| {
         Error::usage("--table is needed: a bundle has many tables").with_help(format!("it has: {}", tables.join(", ")))
     })?;
-    printer.known_run = Some(run.number);
+    // Only that run is asked for, whatever its nodes are called.
+    printer.run = RunChoice::All;
     let mut stream = bundle.export(run.number, &[table])?;
     if !tables.contains(&table) {
         return Err(no_such_table(table, &tables).into());
@@ -187,12 +188,10 @@ struct Printer {
     limit: u64,
     format: RowsFormat,
     run: RunChoice,
+    /// Which run has which number, when a table of contents came before the tables.
+    contents: Option<Contents>,
     /// Runs of the table that were met, without a choice among them.
     runs: Vec<u64>,
-    /// What the table of contents says of runs, where there is one.
-    contents: Vec<Run>,
-    /// The run that a bundle was asked for.
-    known_run: Option<u64>,
     seen: Vec<String>,
     header: Option<Vec<String>>,
     printed: u64,
@@ -207,9 +206,8 @@ impl Printer {
             limit: args.limit.unwrap_or(u64::MAX),
             format: args.format,
             run: args.read.options().run,
+            contents: None,
             runs: Vec::new(),
-            contents: Vec::new(),
-            known_run: None,
             seen: Vec::new(),
             header: None,
             printed: 0,
@@ -227,7 +225,7 @@ impl Printer {
             let (schema, run) = match reader.next_part()? {
                 None => return Ok(()),
                 Some(Part::Contents(root)) => {
-                    self.contents = Contents::from_element(&root).runs;
+                    self.contents = Some(Contents::from_element(&root));
                     continue;
                 }
                 Some(Part::Table { schema, run }) => (schema.clone(), run),
@@ -256,8 +254,8 @@ impl Printer {
         }
     }
 
-    fn wants(&mut self, reference: RunReference) -> Result<bool> {
-        let number = self.known_run.unwrap_or_else(|| run_number(&self.contents, reference));
+    fn wants(&mut self, run: RunReference) -> Result<bool> {
+        let number = run_number(self.contents.as_ref(), run);
         match self.run {
             RunChoice::Number(wanted) => Ok(wanted == number),
             RunChoice::All => Ok(true),
@@ -350,7 +348,7 @@ impl Printer {
             return Ok(());
         }
         let there: Vec<&str> = self.seen.iter().map(String::as_str).collect();
-        if there.is_empty() && !self.contents.is_empty() {
+        if there.is_empty() && self.contents.is_some() {
             return Err(
                 Error::unfit("this is a table of contents: it lists tables and has no rows")
                     .with_help("`trace-attr toc INPUT` shows it")

@@ -108,7 +108,7 @@ fn read(source: &Source, args: &TocArgs, console: Console) -> Result<(Option<Con
     if let Some(contents) = &contents {
         // The table of contents knows the numbers of the places.
         let numbered = |((run, schema), found)| {
-            let number = RunReference::Number(run_number(&contents.runs, run));
+            let number = RunReference::Number(run_number(Some(contents), run));
             ((number, schema), found)
         };
         tables = tables.into_iter().map(numbered).collect();

@@ -59,20 +59,18 @@ impl Contents {
     }
 }
 
-/// The number of the run that a node's path names, with the runs of its table of contents (none: no such table).
-pub(crate) fn run_number(runs: &[Run], reference: RunReference) -> u64 {
-    match reference {
-        RunReference::Number(number) => number,
+/// The number of the run that a node's path names; `contents` where they are known.
+pub fn run_number(contents: Option<&Contents>, reference: RunReference) -> u64 {
+    let runs = contents.map_or(&[][..], |contents| &contents.runs);
+    match (reference, runs) {
+        (RunReference::Number(number), _) => number,
         // A table of contents of one run (as `export` writes it) says which run all of it is.
-        RunReference::Place(_) if runs.len() == 1 => runs.first().map_or(1, |run| run.number),
-        RunReference::Place(place) => usize::try_from(place.saturating_sub(1))
+        (RunReference::Place(_) | RunReference::Unknown, [only]) => only.number,
+        (RunReference::Place(place), _) => usize::try_from(place.saturating_sub(1))
             .ok()
             .and_then(|at| runs.get(at))
             .map_or(place, |run| run.number),
-        RunReference::Unknown => match runs {
-            [only] => only.number,
-            _ => 1,
-        },
+        (RunReference::Unknown, _) => 1,
     }
 }
 

@@ -18,5 +18,6 @@
 pub mod export;
 pub mod fixtures;
 pub mod pack;
+pub mod short;
 pub mod toc;
 pub mod workload;
