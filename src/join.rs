@@ -434,15 +434,14 @@ fn joined(input: &RunInput<'_>, timing: Timing) -> Result<Trace> {
     let mut left_out = table.left_out.clone();
     let recorded = input.contents().and_then(|contents| contents.duration);
     let counted = of_process(table, &selection, timing, recorded, &mut left_out, &mut notes);
-    let total = counted
-        .iter()
-        .try_fold(0u64, |sum, measured| sum.checked_add(measured.submission.duration.0));
+    let total =
+        rows_of(table, &counted).try_fold(0u64, |sum, measured| sum.checked_add(measured.submission.duration.0));
     if total.is_none() {
         return Err(Error::unfit(
             "the durations add up to more than 584 years: these are no GPU times",
         ));
     }
-    let counted = without_nested(counted, timing, &mut left_out);
+    let counted = without_nested(table, counted, timing, &mut left_out);
 
     let cross_check = match timing {
         Timing::Intervals => Timing::Points,
@@ -454,10 +453,10 @@ fn joined(input: &RunInput<'_>, timing: Timing) -> Result<Trace> {
         .map(|other| {
             let mut ignored = (LeftOut::default(), Vec::new());
             let others = of_process(other, &selection, cross_check, recorded, &mut ignored.0, &mut ignored.1);
-            let others = without_nested(others, cross_check, &mut ignored.0);
+            let others = without_nested(other, others, cross_check, &mut ignored.0);
             match timing {
-                Timing::Intervals => check(&counted, &others),
-                Timing::Points => check(&others, &counted),
+                Timing::Intervals => check((table, &counted), (other, &others)),
+                Timing::Points => check((other, &others), (table, &counted)),
             }
         });
 
@@ -523,7 +522,7 @@ fn joined(input: &RunInput<'_>, timing: Timing) -> Result<Trace> {
         let submission = &measured.submission;
         (submission.start, submission.duration, submission.id, submission.encoder).hash(&mut fingerprint);
     }
-    for measured in counted {
+    for measured in rows_of(table, &counted) {
         let mut submission = measured.submission;
         if let Some(gpu) = measured.gpu {
             *gpu_names.entry(gpu).or_default() += 1;
@@ -698,6 +697,17 @@ fn belongs(texts: &Texts, selection: &Selection, process: Option<ProcessId>) -> 
             .any(|id| texts.get_process(*id).and_then(|process| process.pid) == pid)
 }
 
+/// Places of rows in a timing table: a few bytes each, where a copy of the rows would double the memory.
+type Counted = Vec<u32>;
+
+fn row_at(table: &TimingTable, at: u32) -> Option<&Measured> {
+    usize::try_from(at).ok().and_then(|at| table.measured.get(at))
+}
+
+fn rows_of<'a>(table: &'a TimingTable, counted: &'a Counted) -> impl Iterator<Item = &'a Measured> {
+    counted.iter().filter_map(|at| row_at(table, *at))
+}
+
 /// Submissions of the process with usable times; the rest is counted.
 fn of_process(
     table: &TimingTable,
@@ -706,11 +716,11 @@ fn of_process(
     recorded: Option<Nanos>,
     left_out: &mut LeftOut,
     notes: &mut Vec<Note>,
-) -> Vec<Measured> {
+) -> Counted {
     let rows = if timing == Timing::Points { 2 } else { 1 };
     let mut counted = Vec::new();
     let mut late = 0u64;
-    for measured in &table.measured {
+    for (at, measured) in (0u32..).zip(&table.measured) {
         let chosen = selection.all || measured.process.is_some_and(|id| selection.ids.contains(&id));
         let duration = Some(measured.submission.duration);
         // The recording's length is written in whole µs.
@@ -719,7 +729,7 @@ fn of_process(
             late += u64::from(chosen);
             Reason::Invalid
         } else if selection.all {
-            counted.push(*measured);
+            counted.push(at);
             continue;
         } else if !measured.mapped {
             Reason::NoMapping
@@ -728,7 +738,7 @@ fn of_process(
         } else if !chosen {
             Reason::OtherProcess
         } else {
-            counted.push(*measured);
+            counted.push(at);
             continue;
         };
         left_out.add(reason, rows, duration);
@@ -743,8 +753,8 @@ fn of_process(
 }
 
 /// Leaves out rows that repeat a shallower row of the same process, channel and encoder.
-fn without_nested(mut counted: Vec<Measured>, timing: Timing, left_out: &mut LeftOut) -> Vec<Measured> {
-    if timing == Timing::Points || counted.iter().all(|measured| measured.depth == 0) {
+fn without_nested(table: &TimingTable, mut counted: Counted, timing: Timing, left_out: &mut LeftOut) -> Counted {
+    if timing == Timing::Points || rows_of(table, &counted).all(|measured| measured.depth == 0) {
         return counted;
     }
     type Key = (Option<ProcessId>, NameId, EncoderId);
@@ -755,37 +765,32 @@ fn without_nested(mut counted: Vec<Measured>, timing: Timing, left_out: &mut Lef
             measured.submission.encoder?,
         ))
     };
-    let deep: BTreeSet<Key> = counted
-        .iter()
+    let deep: BTreeSet<Key> = rows_of(table, &counted)
         .filter(|measured| measured.depth > 0)
         .filter_map(key)
         .collect();
-    let mut groups: BTreeMap<Key, Vec<usize>> = BTreeMap::new();
-    for (at, measured) in counted.iter().enumerate() {
-        if let Some(key) = key(measured).filter(|key| deep.contains(key)) {
-            groups.entry(key).or_default().push(at);
+    let mut groups: BTreeMap<Key, Counted> = BTreeMap::new();
+    for at in &counted {
+        if let Some(key) = row_at(table, *at).and_then(key).filter(|key| deep.contains(key)) {
+            groups.entry(key).or_default().push(*at);
         }
     }
-    let mut nested = vec![false; counted.len()];
+    let mut nested = BTreeSet::new();
     for group in groups.into_values() {
-        mark_nested(&counted, group, &mut nested);
+        mark_nested(table, group, &mut nested);
     }
-    let mut flags = nested.iter();
-    counted.retain(|measured| {
-        let nested = flags.next().copied().unwrap_or(false);
-        if nested {
-            left_out.add(Reason::Nested, 1, Some(measured.submission.duration));
-        }
-        !nested
-    });
+    for measured in nested.iter().filter_map(|at| row_at(table, *at)) {
+        left_out.add(Reason::Nested, 1, Some(measured.submission.duration));
+    }
+    counted.retain(|at| !nested.contains(at));
     counted
 }
 
 /// A row is nested when a row of less depth begins no later and ends no earlier. Depth by depth, with the latest
 /// end among shallower rows up to a start kept in a Fenwick tree: n log n also when everything overlaps.
-fn mark_nested(rows: &[Measured], mut group: Vec<usize>, nested: &mut [bool]) {
-    let span = |at: usize| {
-        rows.get(at).map_or((0, 0, 0), |row| {
+fn mark_nested(table: &TimingTable, mut group: Counted, nested: &mut BTreeSet<u32>) {
+    let span = |at: u32| {
+        row_at(table, at).map_or((0, 0, 0), |row| {
             (row.submission.start.0, row.submission.end().0, row.depth)
         })
     };
@@ -804,10 +809,8 @@ fn mark_nested(rows: &[Measured], mut group: Vec<usize>, nested: &mut [bool]) {
                 place &= place - 1;
             }
             // `found` is an end plus one, so that 0 means none.
-            if found > end
-                && let Some(flag) = nested.get_mut(*at)
-            {
-                *flag = true;
+            if found > end {
+                nested.insert(*at);
             }
         }
         for at in level {
@@ -822,10 +825,9 @@ fn mark_nested(rows: &[Measured], mut group: Vec<usize>, nested: &mut [bool]) {
 }
 
 /// Holds both timing tables against each other, by submission id.
-fn check(intervals: &[Measured], points: &[Measured]) -> CrossCheck {
-    let sorted = |rows: &[Measured]| {
-        let mut sorted: Vec<_> = rows
-            .iter()
+fn check(intervals: (&TimingTable, &Counted), points: (&TimingTable, &Counted)) -> CrossCheck {
+    let sorted = |(table, counted): (&TimingTable, &Counted)| {
+        let mut sorted: Vec<_> = rows_of(table, counted)
             .filter_map(|row| Some((row.submission.id?, row.submission.start.0, row.submission.duration.0)))
             .collect();
         sorted.sort_unstable();

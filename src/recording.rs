@@ -4,9 +4,9 @@
 //! they are read (in file order), and pairs are joined to the submission map as soon as a run is complete, so
 //! that both timing tables look the same from then on.
 
+use hashbrown::HashMap;
 use std::collections::BTreeMap;
-use std::collections::HashMap;
-use std::io::BufRead;
+use std::io::Read;
 use std::path::Path;
 
 use crate::error::{Error, ErrorKind, Result};
@@ -183,7 +183,7 @@ struct CountedStdin<'a> {
     progress: &'a dyn Progress,
 }
 
-impl std::io::Read for CountedStdin<'_> {
+impl Read for CountedStdin<'_> {
     fn read(&mut self, out: &mut [u8]) -> std::io::Result<usize> {
         let amount = std::io::stdin().lock().read(out)?;
         self.progress.advance(amount as u64);
@@ -294,11 +294,11 @@ impl Builder {
         self.notes.extend(warning.map(|text| Note::warning("xctrace", text)));
     }
 
-    fn read(&mut self, input: impl BufRead, file: usize, progress: &dyn Progress) -> Result<()> {
+    fn read(&mut self, input: impl Read, file: usize, progress: &dyn Progress) -> Result<()> {
         self.read_parts(input, file, None, progress)
     }
 
-    fn read_run(&mut self, input: impl BufRead, run: Option<u64>, progress: &dyn Progress) -> Result<()> {
+    fn read_run(&mut self, input: impl Read, run: Option<u64>, progress: &dyn Progress) -> Result<()> {
         // Calls for different tables are different files as far as doubled tables are concerned.
         self.tables += 1;
         let file = usize::try_from(self.tables).unwrap_or(usize::MAX);
@@ -307,7 +307,7 @@ impl Builder {
 
     fn read_parts(
         &mut self,
-        input: impl BufRead,
+        input: impl Read,
         file: usize,
         known_run: Option<u64>,
         progress: &dyn Progress,
@@ -458,7 +458,7 @@ pub(crate) fn shown(process: &crate::model::Process) -> String {
     }
 }
 
-fn skip<R: BufRead>(reader: &mut ExportReader<R>) -> Result<u64> {
+fn skip<R: Read>(reader: &mut ExportReader<R>) -> Result<u64> {
     let mut rows = 0;
     while reader.read_row()?.is_some() {
         rows += 1;
@@ -467,7 +467,7 @@ fn skip<R: BufRead>(reader: &mut ExportReader<R>) -> Result<u64> {
 }
 
 /// Reads the rest of a table into `push`.
-fn each<R: BufRead, T: Table>(
+fn each<R: Read, T: Table>(
     reader: &mut ExportReader<R>,
     schema: &crate::xml::Schema,
     texts: &mut Texts,
@@ -484,7 +484,7 @@ fn each<R: BufRead, T: Table>(
 }
 
 impl RunTables {
-    fn read_table<R: BufRead>(
+    fn read_table<R: Read>(
         &mut self,
         reader: &mut ExportReader<R>,
         schema: &crate::xml::Schema,

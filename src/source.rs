@@ -118,7 +118,7 @@ fn exported_files(folder: &Path) -> Result<Vec<PathBuf>> {
         if path.is_dir() {
             folders.push(name);
         } else if has_export_name(&name) {
-            files.push((!is_contents(&name), name, path));
+            files.push((!is_contents(&path), name, path));
         }
     }
     files.sort();
@@ -142,8 +142,10 @@ fn has_export_name(name: &str) -> bool {
     [".xml", ".xml.gz", ".xml.zst"].iter().any(|end| name.ends_with(end))
 }
 
-fn is_contents(name: &str) -> bool {
-    name.to_ascii_lowercase().starts_with("toc.")
+/// Whether a file of a folder is the table of contents, by the name that `export` gives it.
+pub fn is_contents(file: &Path) -> bool {
+    file.file_name()
+        .is_some_and(|name| name.to_string_lossy().to_ascii_lowercase().starts_with("toc."))
 }
 
 /// Opens a file as UTF-8 XML; `progress` sees the bytes of the file as they are read.

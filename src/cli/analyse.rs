@@ -69,11 +69,11 @@ pub(super) struct ReportArgs {
 /// Options that both commands have.
 #[derive(Debug, Args)]
 struct SharedArgs {
-    /// Tokens per trial: once, or once per trial in their order (short for --units N --unit token)
-    #[arg(long, value_name = "N", num_args = 1.., value_delimiter = ',', value_parser = parse_units, conflicts_with = "units", help_heading = "Units")]
+    /// Tokens per trial: one number, or one per trial (64,64,128); short for --units N --unit token
+    #[arg(long, value_name = "N", value_delimiter = ',', value_parser = parse_units, conflicts_with = "units", help_heading = "Units")]
     tokens: Vec<u64>,
-    /// Units per trial: once, or once per trial in their order
-    #[arg(long, value_name = "N", num_args = 1.., value_delimiter = ',', value_parser = parse_units, help_heading = "Units")]
+    /// Units per trial: one number, or one per trial (64,64,128)
+    #[arg(long, value_name = "N", value_delimiter = ',', value_parser = parse_units, help_heading = "Units")]
     units: Vec<u64>,
     /// What a unit is called
     #[arg(long, value_name = "WORD", default_value = "token", value_parser = parse_unit, help_heading = "Units")]
@@ -128,16 +128,16 @@ struct SharedArgs {
 #[derive(Debug, Args)]
 struct PerSideArgs {
     /// --tokens of side A
-    #[arg(long, value_name = "N", num_args = 1.., value_delimiter = ',', value_parser = parse_units, conflicts_with_all = ["tokens", "units"], requires = "tokens_b", help_heading = "Units")]
+    #[arg(long, value_name = "N", value_delimiter = ',', value_parser = parse_units, conflicts_with_all = ["tokens", "units"], requires = "tokens_b", help_heading = "Units")]
     tokens_a: Vec<u64>,
     /// --tokens of side B
-    #[arg(long, value_name = "N", num_args = 1.., value_delimiter = ',', value_parser = parse_units, conflicts_with_all = ["tokens", "units"], requires = "tokens_a", help_heading = "Units")]
+    #[arg(long, value_name = "N", value_delimiter = ',', value_parser = parse_units, conflicts_with_all = ["tokens", "units"], requires = "tokens_a", help_heading = "Units")]
     tokens_b: Vec<u64>,
     /// --units of side A
-    #[arg(long, value_name = "N", num_args = 1.., value_delimiter = ',', value_parser = parse_units, conflicts_with_all = ["tokens", "units", "tokens_a"], requires = "units_b", help_heading = "Units")]
+    #[arg(long, value_name = "N", value_delimiter = ',', value_parser = parse_units, conflicts_with_all = ["tokens", "units", "tokens_a"], requires = "units_b", help_heading = "Units")]
     units_a: Vec<u64>,
     /// --units of side B
-    #[arg(long, value_name = "N", num_args = 1.., value_delimiter = ',', value_parser = parse_units, conflicts_with_all = ["tokens", "units", "tokens_b"], requires = "units_a", help_heading = "Units")]
+    #[arg(long, value_name = "N", value_delimiter = ',', value_parser = parse_units, conflicts_with_all = ["tokens", "units", "tokens_b"], requires = "units_a", help_heading = "Units")]
     units_b: Vec<u64>,
     /// --process of side A
     #[arg(long, value_name = "NAME|PID|GLOB", help_heading = "What counts")]

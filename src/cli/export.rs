@@ -7,10 +7,11 @@ use std::path::{Path, PathBuf};
 use clap::Args;
 
 use super::output::{scratch, to_stdout};
+use super::progress::Bar;
 use super::values::ReadArgs;
 use super::{Console, ExitStatus, Stop, print_warning};
 use crate::error::{Error, Result};
-use crate::recording::RunChoice;
+use crate::recording::{Progress, RunChoice};
 use crate::source::{self, Source};
 use crate::tables::NEEDED;
 use crate::tables::contents::Contents;
@@ -94,16 +95,18 @@ pub(super) fn run(args: ExportArgs, console: Console) -> Result<ExitStatus, Stop
     }
     fs::create_dir_all(&args.output)
         .map_err(|error| Error::io("make the folder", error).with_origin(args.output.display().to_string()))?;
+    let bar = Bar::new(console);
     let mut written = Vec::new();
     let toc = redacted(&root, run.number, args.show_private).to_xml();
     written.push(write_file(&args, "toc", |out| out.write_all(toc.as_bytes()))?);
     for schema in schemas {
         // A schema's name was checked by the runner before it became an argument; here it becomes a file name.
         let mut stream = bundle.export(run.number, &[schema])?;
+        bar.begin(schema, None);
         let name = schema.to_owned();
         let mut outcome = None;
         let file = write_file(&args, &name, |out| {
-            let copied = copy(&mut stream, out, !args.show_private);
+            let copied = copy(&mut stream, out, !args.show_private, &bar);
             outcome = Some(copied);
             Ok(())
         });
@@ -125,6 +128,7 @@ pub(super) fn run(args: ExportArgs, console: Console) -> Result<ExitStatus, Stop
             print_warning(console, &format!("table `{schema}` has no row"));
         }
     }
+    bar.clear();
     to_stdout(ExitStatus::Done, |out| {
         for file in &written {
             writeln!(out, "{}", crate::report::visible(&file.display().to_string()))?;
@@ -263,12 +267,13 @@ fn compressed(path: &Path, plain: &Path) -> io::Result<tempfile::NamedTempFile> 
 }
 
 /// Copies a table while it is checked; returns its rows.
-fn copy(stream: &mut ExportStream, out: &mut dyn Write, redact: bool) -> Result<u64> {
+fn copy(stream: &mut ExportStream, out: &mut dyn Write, redact: bool, progress: &dyn Progress) -> Result<u64> {
     let mut failure = None;
     let tee = Tee {
         input: stream,
         out: UserPaths::new(out, redact),
         failure: &mut failure,
+        progress,
     };
     let parsed = source::decode(tee).and_then(|input| {
         let mut reader = ExportReader::new(input, Keep::Types(&[]));
@@ -293,11 +298,13 @@ struct Tee<'a, R, W: Write> {
     input: R,
     out: UserPaths<W>,
     failure: &'a mut Option<io::Error>,
+    progress: &'a dyn Progress,
 }
 
 impl<R: Read, W: Write> Read for Tee<'_, R, W> {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         let amount = self.input.read(buffer)?;
+        self.progress.advance(amount as u64);
         let copied = if amount == 0 {
             self.out.finish()
         } else {

@@ -350,6 +350,13 @@ impl Printer {
             return Ok(());
         }
         let there: Vec<&str> = self.seen.iter().map(String::as_str).collect();
+        if there.is_empty() && !self.contents.is_empty() {
+            return Err(
+                Error::unfit("this is a table of contents: it lists tables and has no rows")
+                    .with_help("`trace-attr toc INPUT` shows it")
+                    .into(),
+            );
+        }
         Err(match self.table {
             Some(table) if !there.contains(&table.as_str()) => no_such_table(&table, &there),
             Some(table) => Error::unfit(format!("table `{table}` is not there for this run")),
@@ -459,7 +466,9 @@ fn csv_field(cell: Cell<'_>, text: bool) -> String {
             names.collect::<Vec<_>>().join(";")
         }
         CellKind::Composite
-            if cell.name() == "process" || cell.children().any(|child| child.name() == "narrative-text") =>
+            if cell.name() == "process"
+                || is_text(cell.name())
+                || cell.children().any(|child| child.name() == "narrative-text") =>
         {
             cell.text()
         }

@@ -1,6 +1,5 @@
 //! `toc`: runs, targets and tables of an input.
 
-use std::cell::Cell as Counter;
 use std::collections::BTreeMap;
 use std::io::{self, Write};
 use std::path::PathBuf;
@@ -9,10 +8,11 @@ use clap::{Args, ValueEnum};
 use serde_json::{Value, json};
 
 use super::output::to_stdout;
+use super::progress::Bar;
 use super::values::BundleArgs;
 use super::{Console, ExitStatus, Stop, print_warning};
 use crate::error::{Error, Result};
-use crate::recording::shown;
+use crate::recording::{Progress, shown};
 use crate::report::visible;
 use crate::source::{self, Source};
 use crate::tables::contents::{Contents, Run, run_number};
@@ -82,6 +82,7 @@ pub(super) fn run(args: TocArgs, console: Console) -> Result<ExitStatus, Stop> {
 
 fn read(source: &Source, args: &TocArgs, console: Console) -> Result<(Option<Contents>, Tables)> {
     let (mut contents, mut tables) = (None, Tables::new());
+    let bar = Bar::new(console);
     match source {
         Source::Bundle(path) => {
             let mut stream = Bundle::open(path, args.bundle.options())?.toc()?;
@@ -94,8 +95,11 @@ fn read(source: &Source, args: &TocArgs, console: Console) -> Result<(Option<Con
         Source::Stdin => scan(source::decode(io::stdin().lock())?, &mut contents, &mut tables)?,
         Source::File(_) | Source::Folder(_) => {
             for file in source.files()? {
-                let bytes = Counter::new(0u64);
-                let input = source::open(&file, |amount| bytes.set(bytes.get() + amount))?;
+                bar.begin(
+                    &file.display().to_string(),
+                    std::fs::metadata(&file).ok().map(|metadata| metadata.len()),
+                );
+                let input = source::open(&file, |amount| bar.advance(amount))?;
                 scan(input, &mut contents, &mut tables)
                     .map_err(|error| error.with_origin(file.display().to_string()))?;
             }

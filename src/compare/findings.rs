@@ -1,5 +1,6 @@
 //! What to look at first: single submissions that hide the rest, then rows with a positive delta.
 
+use super::notes::no_labels;
 use super::words::{count, short, side_names, sign, size, slash_unit};
 use super::{Cell, Change, Comparison, Finding, Row, Side};
 
@@ -116,6 +117,10 @@ fn delta_text(comparison: &Comparison, b: &Side, section: &str, row: &Row, chang
         text += &format!(" ({} % of {name_b}'s total)", short(share));
     }
     match change {
+        // Without labels on side B there is nothing that the row could be held against.
+        Change::OnlyA { .. } if section == "phases" && no_labels(b).is_some() => {
+            text += &format!(": {name_a}'s own, since {name_b} sets no labels");
+        }
         Change::OnlyA { .. } => text += &format!(": only in {name_a}"),
         Change::OnlyB { .. } => text += &format!(": only in {name_b}"),
         Change::Both {
@@ -180,11 +185,9 @@ fn largest(comparison: &Comparison) -> Vec<Finding> {
             }
             if cell.submissions.median > 0.0 {
                 let each = time / cell.submissions.median;
-                text += &format!(
-                    ": {} submissions{unit} × {} µs each",
-                    short(cell.submissions.median),
-                    size(each)
-                );
+                let count = short(cell.submissions.median);
+                let word = if count == "1" { "submission" } else { "submissions" };
+                text += &format!(": {count} {word}{unit} × {} µs each", size(each));
             }
             Finding {
                 section: "phases",

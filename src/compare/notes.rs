@@ -186,10 +186,15 @@ fn from_trials(comparison: &Comparison) -> Vec<Note> {
 }
 
 fn of_trial(trial: &Trial) -> Vec<Note> {
-    [unlabelled(trial), cross_check(trial), left_out_share(trial)]
-        .into_iter()
-        .flatten()
-        .collect()
+    [
+        time_limit(trial),
+        unlabelled(trial),
+        cross_check(trial),
+        left_out_share(trial),
+    ]
+    .into_iter()
+    .flatten()
+    .collect()
 }
 
 /// Whether the part is more than 1 % of the whole, in integers.
@@ -203,6 +208,17 @@ fn percent_of(part: u64, whole: u64) -> String {
     } else {
         short(100.0 * part as f64 / whole as f64)
     }
+}
+
+/// A recording that a clock ended holds as much work as fitted, not a whole piece of it.
+fn time_limit(trial: &Trial) -> Option<Note> {
+    at_time_limit(trial).then(|| {
+        let text = format!(
+            "{}: the recording ended at its time limit, so it holds as much work as fitted",
+            trial.input
+        );
+        Note::remark("time_limit", text)
+    })
 }
 
 /// Submissions without a label while others have one.
@@ -299,7 +315,7 @@ fn left_out_share(trial: &Trial) -> Option<Note> {
 }
 
 /// A side whose phases are all the same to us.
-fn no_labels(side: &Side) -> Option<Note> {
+pub(super) fn no_labels(side: &Side) -> Option<Note> {
     let phases = || side.trials.iter().flat_map(|trial| &trial.phases);
     let labelled_encoders = side
         .trials

@@ -362,9 +362,13 @@ fn group_line(columns: &[&Column], layout: &Layout) -> Option<String> {
         };
     }
     spans.extend(open);
-    for (name, from, to) in &spans {
+    for (place, (name, from, to)) in spans.iter().enumerate() {
         let room = to - from;
-        let name = cut(name, room.saturating_sub(2));
+        // Side A's columns come first, then B's; the report's head says who they are.
+        let name = match ["A", "B"].get(place).filter(|_| width(name) + 2 > room) {
+            Some(letter) => (*letter).to_owned(),
+            None => cut(name, room.saturating_sub(2)),
+        };
         let dashes = room.saturating_sub(width(&name) + 2);
         line.push_str(&" ".repeat(from.saturating_sub(width(&line))));
         line.push_str(&"─".repeat(dashes / 2));

@@ -13,7 +13,7 @@ pub mod shaders;
 pub mod states;
 pub mod submission_map;
 
-use std::collections::HashMap;
+use hashbrown::HashMap;
 
 use crate::error::Result;
 use crate::model::{Label, LabelId, NameId, Names, Process};

@@ -14,7 +14,7 @@
 
 mod ids;
 
-use std::io::BufRead;
+use std::io::{self, BufRead, Read};
 
 use quick_xml::Reader;
 use quick_xml::escape;
@@ -26,6 +26,8 @@ use ids::{IdTable, Kind, Pool, Tag, Value};
 
 /// No tag, text or attribute list of an export comes near this; more is refused.
 const MAX_EVENT_BYTES: u64 = 16 << 20;
+/// As large as the buffers of [`crate::source`], so that those are passed by.
+const BUFFER: usize = 256 << 10;
 /// Cells nest four deep in real exports.
 const MAX_DEPTH: usize = 128;
 /// Elements of a table of contents (a real one has about 1,000).
@@ -205,14 +207,10 @@ enum Place {
     AtRow(bool),
 }
 
-impl<R: BufRead> ExportReader<R> {
+impl<R: Read> ExportReader<R> {
     /// Reads UTF-8 XML without a byte order mark (see [`crate::source`]).
     pub fn new(input: R, keep: Keep<'_>) -> Self {
-        let mut reader = Reader::from_reader(Bounded {
-            input,
-            left: MAX_EVENT_BYTES,
-            exceeded: false,
-        });
+        let mut reader = Reader::from_reader(Bounded::new(input));
         reader.config_mut().trim_text(false);
         ExportReader {
             reader,
@@ -653,12 +651,12 @@ impl<R: BufRead> ExportReader<R> {
             });
         }
         match error {
-            quick_xml::Error::Io(source) if source.kind() == std::io::ErrorKind::UnexpectedEof => {
+            quick_xml::Error::Io(source) if source.kind() == io::ErrorKind::UnexpectedEof => {
                 Error::new(ErrorKind::Truncated { at })
                     .with_help("the compressed file is cut: copy it again, or make it again")
             }
             quick_xml::Error::Io(source) => {
-                let source = std::io::Error::new(source.kind(), source.to_string());
+                let source = io::Error::new(source.kind(), source.to_string());
                 Error::io(format!("read on after byte {}", at.byte), source)
             }
             error => {
@@ -685,7 +683,7 @@ enum Root {
 }
 
 /// One event; the buffer is cleared first, and the event may not be longer than the bound.
-fn next_event<'b, R: BufRead>(
+fn next_event<'b, R: Read>(
     reader: &mut Reader<Bounded<R>>,
     buffer: &'b mut Vec<u8>,
 ) -> Result<Event<'b>, quick_xml::Error> {
@@ -694,33 +692,59 @@ fn next_event<'b, R: BufRead>(
     reader.read_event_into(buffer)
 }
 
-/// An input that refuses to feed one event for ever.
+/// A buffer that refuses to feed one event for ever. It is the only buffer that an event crosses, so that asking it
+/// for bytes costs no call through a trait object.
 struct Bounded<R> {
     input: R,
+    buffer: Box<[u8]>,
+    at: usize,
+    end: usize,
     left: u64,
     exceeded: bool,
 }
 
-impl<R: BufRead> std::io::Read for Bounded<R> {
-    fn read(&mut self, out: &mut [u8]) -> std::io::Result<usize> {
-        self.input.read(out)
+impl<R> Bounded<R> {
+    fn new(input: R) -> Self {
+        let buffer = vec![0; BUFFER].into_boxed_slice();
+        Bounded {
+            input,
+            buffer,
+            at: 0,
+            end: 0,
+            left: MAX_EVENT_BYTES,
+            exceeded: false,
+        }
     }
 }
 
-impl<R: BufRead> BufRead for Bounded<R> {
-    fn fill_buf(&mut self) -> std::io::Result<&[u8]> {
-        let available = self.input.fill_buf()?;
-        if self.left == 0 && !available.is_empty() {
-            self.exceeded = true;
-            return Err(std::io::Error::other("too long"));
+impl<R: Read> Read for Bounded<R> {
+    fn read(&mut self, out: &mut [u8]) -> io::Result<usize> {
+        let amount = self.fill_buf()?.read(out)?;
+        self.consume(amount);
+        Ok(amount)
+    }
+}
+
+impl<R: Read> BufRead for Bounded<R> {
+    #[inline]
+    fn fill_buf(&mut self) -> io::Result<&[u8]> {
+        if self.at == self.end {
+            self.at = 0;
+            self.end = 0;
+            self.end = self.input.read(&mut self.buffer)?;
         }
-        let most = usize::try_from(self.left).unwrap_or(usize::MAX).min(available.len());
-        Ok(available.get(..most).unwrap_or(available))
+        if self.left == 0 && self.at < self.end {
+            self.exceeded = true;
+            return Err(io::Error::other("too long"));
+        }
+        let most = usize::try_from(self.left).map_or(self.end, |left| self.end.min(self.at.saturating_add(left)));
+        Ok(self.buffer.get(self.at..most).unwrap_or_default())
     }
 
+    #[inline]
     fn consume(&mut self, amount: usize) {
         self.left = self.left.saturating_sub(amount as u64);
-        self.input.consume(amount);
+        self.at = self.end.min(self.at + amount);
     }
 }
 
