@@ -461,29 +461,22 @@ fn joined(input: &RunInput<'_>, timing: Timing) -> Result<Trace> {
         });
 
     let encoders = encoder_labels(input, &selection);
-    let mut labels = texts.labels().to_vec();
-    let no_encoder = push_label(&mut labels, Label::NoEncoder);
-    let ambiguous = push_label(&mut labels, Label::Ambiguous);
+    let mut labels = Labels::new(texts);
+    let no_encoder = labels.id(Label::NoEncoder);
+    let ambiguous = labels.id(Label::Ambiguous);
     let mut names = texts.names.clone();
     let mut differing_buffers = 0u64;
     let mut with_gpu_rows: BTreeSet<EncoderId> = BTreeSet::new();
-    let mut label_of_pair: HashMap<Label, LabelId> = HashMap::new();
     let empty = names.intern("");
-    let mut known = |row: &crate::tables::encoders::EncoderRow, labels: &mut Vec<Label>| {
-        let label = Label::Known {
-            command_buffer: row.command_buffer_label.unwrap_or(empty),
-            encoder: row.label.unwrap_or(empty),
-            coalesced: false,
-        };
-        *label_of_pair
-            .entry(label.clone())
-            .or_insert_with(|| push_label(labels, label))
-    };
     let encoder_list: Option<BTreeMap<EncoderId, ListedEncoder>> = encoders.map(|rows| {
         let mut listed: BTreeMap<EncoderId, ListedEncoder> = BTreeMap::new();
         for row in rows {
             let Some(id) = row.id else { continue };
-            let label = known(row, &mut labels);
+            let label = labels.id(Label::Known {
+                command_buffer: row.command_buffer_label.unwrap_or(empty),
+                encoder: row.label.unwrap_or(empty),
+                coalesced: false,
+            });
             match listed.get_mut(&id) {
                 None => {
                     listed.insert(
@@ -631,7 +624,7 @@ fn joined(input: &RunInput<'_>, timing: Timing) -> Result<Trace> {
         process: selection.shown.clone(),
         timing,
         gpu,
-        labels,
+        labels: labels.all,
         submissions,
         encoders,
         window,
@@ -650,12 +643,34 @@ fn joined(input: &RunInput<'_>, timing: Timing) -> Result<Trace> {
     })
 }
 
-fn push_label(labels: &mut Vec<Label>, label: Label) -> LabelId {
-    let at = labels.iter().position(|known| *known == label).unwrap_or_else(|| {
-        labels.push(label);
-        labels.len() - 1
-    });
-    LabelId(u32::try_from(at).unwrap_or(u32::MAX))
+/// The labels of a trace: those of the timing table's own rows, then what the encoders list adds. There can be as many
+/// as encoders, when a program numbers its labels.
+struct Labels<'a> {
+    texts: &'a Texts,
+    all: Vec<Label>,
+    added: HashMap<Label, LabelId>,
+}
+
+impl<'a> Labels<'a> {
+    fn new(texts: &'a Texts) -> Self {
+        Labels {
+            texts,
+            all: texts.labels().to_vec(),
+            added: HashMap::new(),
+        }
+    }
+
+    fn id(&mut self, label: Label) -> LabelId {
+        if let Some(id) = self.texts.label_id(&label) {
+            return id;
+        }
+        let next = LabelId(u32::try_from(self.all.len()).unwrap_or(u32::MAX));
+        let id = *self.added.entry(label.clone()).or_insert(next);
+        if id == next {
+            self.all.push(label);
+        }
+        id
+    }
 }
 
 struct ListedEncoder {

@@ -4,10 +4,11 @@
 //! they are read (in file order), and pairs are joined to the submission map as soon as a run is complete, so
 //! that both timing tables look the same from then on.
 
-use hashbrown::HashMap;
 use std::collections::BTreeMap;
 use std::io::Read;
 use std::path::Path;
+
+use hashbrown::HashMap;
 
 use crate::error::{Error, ErrorKind, Result};
 use crate::model::{
@@ -26,6 +27,9 @@ use crate::tables::submission_map::MapRow;
 use crate::tables::{NEEDED, ProcessId, TYPES, Table, Texts};
 use crate::xctrace::{Bundle, XctraceOptions};
 use crate::xml::{ExportReader, Keep, Part};
+
+/// A run takes memory even when its tables are empty; recordings have a few.
+const MAX_RUNS: usize = 10_000;
 
 /// Which runs of a recording.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -162,10 +166,7 @@ pub fn read_recording(source: &Source, options: &ReadOptions, progress: &dyn Pro
     let result = match source {
         Source::Stdin => {
             progress.begin("standard input", None);
-            let stdin = CountedStdin { progress };
-            source::decode(stdin)
-                .and_then(|input| builder.read(input, 0, progress))
-                .map_err(|error| error.with_origin("standard input"))
+            return read_recording_from(CountedStdin { progress }, &source.origin(), options, progress);
         }
         Source::Bundle(path) => builder.read_bundle(path, options, progress),
         Source::File(_) | Source::Folder(_) => source.files().and_then(|files| {
@@ -177,6 +178,23 @@ pub fn read_recording(source: &Source, options: &ReadOptions, progress: &dyn Pro
     };
     result.map_err(|error| error.with_origin(source.origin()))?;
     builder.finish().map_err(|error| error.with_origin(source.origin()))
+}
+
+/// Reads an input that is no file: a stream, or bytes in memory, in any form that [`source::decode`] knows.
+///
+/// # Errors
+/// Whatever is wrong with the input; its message names `origin`.
+pub fn read_recording_from(
+    input: impl Read,
+    origin: &str,
+    options: &ReadOptions,
+    progress: &dyn Progress,
+) -> Result<Recording> {
+    let mut builder = Builder::new(origin.to_owned(), options.run);
+    source::decode(input)
+        .and_then(|input| builder.read(input, 0, progress))
+        .and_then(|()| builder.finish())
+        .map_err(|error| error.with_origin(origin))
 }
 
 struct CountedStdin<'a> {
@@ -350,6 +368,11 @@ impl Builder {
                 RunChoice::Number(chosen) => chosen == number,
                 RunChoice::Only | RunChoice::All => true,
             };
+            if self.runs.len() >= MAX_RUNS && !self.runs.contains_key(&number) {
+                return Err(Error::unfit(format!(
+                    "the export has tables of more than {MAX_RUNS} runs: no recording has so many"
+                )));
+            }
             let run = self.runs.entry(number).or_insert_with(|| RunTables {
                 number,
                 ..RunTables::default()
@@ -388,7 +411,11 @@ impl Builder {
                     None => number.to_string(),
                 }
             };
-            numbers.iter().map(describe).collect::<Vec<_>>().join(", ")
+            let mut shown: Vec<String> = numbers.iter().take(12).map(describe).collect();
+            if numbers.len() > 12 {
+                shown.push(format!("and {} more", numbers.len() - 12));
+            }
+            shown.join(", ")
         };
         match self.choice {
             RunChoice::All => Ok(numbers.to_vec()),

@@ -378,7 +378,7 @@ fn one_side_tells_its_largest_phases() {
     assert_eq!(texts.len(), 3);
     assert_eq!(
         texts[0],
-        "attn: 12.0 µs/token (80 % of the total): 1 submissions/token × 12.0 µs each"
+        "attn: 12.0 µs/token (80 % of the total): 1 submission/token × 12.0 µs each"
     );
     assert_eq!(
         headline(&comparison),

@@ -4,6 +4,8 @@
 //! (`intruments-recording-settings`) and changed its form; a run's number is not its place; it holds command
 //! lines, user paths and device names, which stay here unless somebody asks for them.
 
+use std::collections::HashMap;
+
 use crate::model::{Nanos, Process};
 use crate::xml::{Element, RunReference};
 
@@ -91,11 +93,13 @@ impl Run {
             pid: process.attribute("pid").and_then(|pid| pid.parse().ok()),
         });
         let mut tables: Vec<(String, u64)> = Vec::new();
+        let mut places: HashMap<&str, usize> = HashMap::new();
         for table in run.child("data").unwrap_or(&empty).children("table") {
             let Some(schema) = table.attribute("schema") else {
                 continue;
             };
-            match tables.iter_mut().find(|(name, _)| name == schema) {
+            let place = *places.entry(schema).or_insert(tables.len());
+            match tables.get_mut(place) {
                 Some((_, count)) => *count += 1,
                 None => tables.push((schema.to_owned(), 1)),
             }

@@ -121,24 +121,29 @@ fn event_label(cell: Cell<'_>, names: &mut Names) -> Label {
 /// The text before `( name (pid) )`, which some versions append; names may hold brackets themselves.
 fn before_process(text: &str) -> &str {
     let bytes = text.as_bytes();
-    let mut from = 0;
-    while let Some(at) = text.get(from..).and_then(|rest| rest.find('(')).map(|at| at + from) {
-        from = at + 1;
-        let digits = bytes.iter().skip(from).take_while(|byte| byte.is_ascii_digit()).count();
-        let mut after = bytes.iter().skip(from + digits);
-        let closed = digits > 0 && after.next() == Some(&b')') && after.find(|byte| **byte != b' ') == Some(&b')');
-        if !closed {
-            continue;
-        }
-        // Back to the bracket that this one stands in.
-        let mut depth = 0usize;
-        for (at, byte) in bytes.iter().enumerate().take(at).rev() {
-            match byte {
-                b')' => depth += 1,
-                b'(' if depth == 0 => return text.get(..at).unwrap_or(text),
-                b'(' => depth -= 1,
-                _ => {}
+    // Brackets that are open here: a label of megabytes is still read in one go.
+    let mut open = Vec::new();
+    for (at, byte) in bytes.iter().enumerate() {
+        match byte {
+            b'(' => {
+                let digits = bytes
+                    .iter()
+                    .skip(at + 1)
+                    .take_while(|byte| byte.is_ascii_digit())
+                    .count();
+                let mut after = bytes.iter().skip(at + 1 + digits);
+                let closed =
+                    digits > 0 && after.next() == Some(&b')') && after.find(|byte| **byte != b' ') == Some(&b')');
+                // The bracket that this one stands in.
+                if let (true, Some(outer)) = (closed, open.last()) {
+                    return text.get(..*outer).unwrap_or(text);
+                }
+                open.push(at);
             }
+            b')' => {
+                open.pop();
+            }
+            _ => {}
         }
     }
     text
@@ -198,10 +203,15 @@ mod tests {
             ("tone      ( bench (77) )  Coelasced 4 Encoders", "tone"),
             ("a (b) c (Google Chrome Helper (Renderer) (123)) 0x1", "a (b) c"),
             ("f(x) (7)", "f(x) (7)"),
+            ("(7))", "(7))"),
+            ("a) ((7) )", "a)"),
             ("k", "k"),
         ] {
             assert_eq!(before_process(text).trim(), label);
         }
+        // As long as a text may be, and never closed the right way: once through, not once for each bracket.
+        let hostile = "(7)) ".repeat(3 << 20);
+        assert_eq!(before_process(&hostile), hostile);
     }
 
     #[test]

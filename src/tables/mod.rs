@@ -171,6 +171,11 @@ impl Texts {
         id
     }
 
+    /// The id of a label that is known.
+    pub fn label_id(&self, label: &Label) -> Option<LabelId> {
+        self.label_index.get(label).copied()
+    }
+
     /// All labels, by id.
     pub fn labels(&self) -> &[Label] {
         &self.labels

@@ -177,8 +177,25 @@ pub(super) struct Pool {
     tags: Vec<Box<str>>,
     tag_index: hashbrown::HashMap<Box<str>, Tag>,
     children: Vec<Value>,
-    composites: Vec<(usize, usize)>,
+    composites: Vec<Composite>,
     composite_index: HashTable<usize>,
+}
+
+/// Where a composite's children are, and how much it is when every reference is followed.
+#[derive(Debug, Clone, Copy)]
+struct Composite {
+    start: usize,
+    end: usize,
+    size: Size,
+}
+
+/// How large a value is when it is written out: references make a value larger than what the file has of it.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(super) struct Size {
+    /// Levels of elements.
+    pub(super) levels: usize,
+    /// Bytes of text and one for each part.
+    pub(super) bytes: u64,
 }
 
 impl Default for Pool {
@@ -241,24 +258,55 @@ impl Pool {
         self.tags.get(usize::from(tag.0)).map_or("", |name| name)
     }
 
-    /// The list of children, interned.
-    pub(super) fn composite(&mut self, children: &[Value]) -> CompositeId {
+    /// The list of children, interned, and whether it is new.
+    pub(super) fn composite(&mut self, children: &[Value]) -> (CompositeId, bool) {
         let hash = self.hasher.hash_one(children);
         let (all, spans) = (&self.children, &self.composites);
         if let Some(at) = self
             .composite_index
             .find(hash, |at| children_at(all, spans, *at) == children)
         {
-            return CompositeId(*at as u64);
+            return (CompositeId(*at as u64), false);
         }
         let at = self.composites.len();
         let start = self.children.len();
+        let size = self.size_of(children);
         self.children.extend_from_slice(children);
-        self.composites.push((start, self.children.len()));
+        self.composites.push(Composite {
+            start,
+            end: self.children.len(),
+            size,
+        });
         let (all, spans, hasher) = (&self.children, &self.composites, &self.hasher);
         self.composite_index
             .insert_unique(hash, at, |at| hasher.hash_one(children_at(all, spans, *at)));
-        CompositeId(at as u64)
+        (CompositeId(at as u64), true)
+    }
+
+    /// The size of an element with these children.
+    fn size_of(&self, children: &[Value]) -> Size {
+        let mut size = Size::default();
+        for child in children {
+            let own = match child.kind() {
+                Kind::Composite(id) => self.size(id),
+                Kind::Text(text) => Size {
+                    levels: 0,
+                    bytes: self.get_text(text).len() as u64,
+                },
+                _ => Size::default(),
+            };
+            size.levels = size.levels.max(own.levels);
+            size.bytes = size.bytes.saturating_add(own.bytes).saturating_add(1);
+        }
+        size.levels += 1;
+        size
+    }
+
+    pub(super) fn size(&self, id: CompositeId) -> Size {
+        usize::try_from(id.0)
+            .ok()
+            .and_then(|at| self.composites.get(at))
+            .map_or_else(Size::default, |composite| composite.size)
     }
 
     pub(super) fn children(&self, id: CompositeId) -> &[Value] {
@@ -275,10 +323,10 @@ fn text_at<'a>(bytes: &'a str, ends: &[usize], at: usize) -> &'a str {
     ends.get(at).and_then(|end| bytes.get(start..*end)).unwrap_or("")
 }
 
-fn children_at<'a>(all: &'a [Value], spans: &[(usize, usize)], at: usize) -> &'a [Value] {
+fn children_at<'a>(all: &'a [Value], spans: &[Composite], at: usize) -> &'a [Value] {
     spans
         .get(at)
-        .and_then(|(start, end)| all.get(*start..*end))
+        .and_then(|composite| all.get(composite.start..composite.end))
         .unwrap_or(&[])
 }
 
@@ -299,8 +347,9 @@ mod tests {
         let b = pool.text("b");
         assert_eq!(pool.text("a"), a);
         assert_eq!((pool.get_text(a), pool.get_text(b)), ("a", "b"));
-        let pair = pool.composite(&[number, Value::text(tag, b)]);
-        assert_eq!(pool.composite(&[number, Value::text(tag, b)]), pair);
+        let (pair, new) = pool.composite(&[number, Value::text(tag, b)]);
+        assert!(new);
+        assert_eq!(pool.composite(&[number, Value::text(tag, b)]), (pair, false));
         assert_eq!(pool.children(pair), [number, Value::text(tag, b)]);
     }
 

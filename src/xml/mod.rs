@@ -32,7 +32,12 @@ const BUFFER: usize = 256 << 10;
 const MAX_PART_BYTES: u64 = 16 << 20;
 /// Cells nest four deep in real exports.
 const MAX_DEPTH: usize = 128;
-/// Elements of a table of contents (a real one has about 1,000).
+/// What a cell may hold when its references are followed: a stack of 512 frames with long names is a quarter of it.
+const MAX_CELL_BYTES: u64 = 4 << 20;
+/// Cells of chosen types (names and labels, which are kept) may hold this many times their tags, and so much besides.
+const MAX_GROWTH: u64 = 64;
+const MAX_FREE_BYTES: u64 = 32 << 20;
+/// Elements and attributes of a table of contents (a real one has about 1,000).
 const MAX_TOC_ELEMENTS: usize = 200_000;
 
 /// A table's columns.
@@ -500,15 +505,17 @@ impl<R: Read> ExportReader<R> {
             let mut closed = None;
             match next_event(&mut self.reader, &mut self.buffer) {
                 Ok(Event::Start(start)) => {
-                    open.push(element(&start).map_err(|error| self.tokenizer_error(error))?);
-                    count += 1;
+                    let element = element(&start).map_err(|error| self.tokenizer_error(error))?;
+                    count += 1 + element.attributes.len();
+                    open.push(element);
                     if open.len() > MAX_DEPTH || count > MAX_TOC_ELEMENTS {
                         return Err(self.limit("nested too deeply, or more elements than any schema or contents has"));
                     }
                 }
                 Ok(Event::Empty(start)) => {
-                    closed = Some(element(&start).map_err(|error| self.tokenizer_error(error))?);
-                    count += 1;
+                    let element = element(&start).map_err(|error| self.tokenizer_error(error))?;
+                    count += 1 + element.attributes.len();
+                    closed = Some(element);
                 }
                 Ok(Event::End(_)) => match open.pop() {
                     None => return Ok(()),
@@ -586,19 +593,10 @@ impl<R: Read> ExportReader<R> {
                     }
                     self.cells.end()
                 }
-                Ok(Event::Text(text)) => {
-                    self.cells.text(&text);
-                    Ok(())
-                }
-                Ok(Event::CData(text)) => {
-                    self.cells.text(&text);
-                    Ok(())
-                }
+                Ok(Event::Text(text)) => self.cells.text(&text),
+                Ok(Event::CData(text)) => self.cells.text(&text),
                 Ok(Event::GeneralRef(reference)) => match entity(&reference) {
-                    Some(character) => {
-                        self.cells.text(&character);
-                        Ok(())
-                    }
+                    Some(character) => self.cells.text(&character),
                     None => Err(Fault::Syntax(format!("unknown entity `&{};`", &*reference))),
                 },
                 Ok(Event::Eof) => return Err(self.truncated()),
@@ -650,6 +648,10 @@ impl<R: Read> ExportReader<R> {
             Fault::TooDeep => ErrorKind::Limit {
                 at,
                 what: format!("cells nested more than {MAX_DEPTH} levels deep"),
+            },
+            Fault::TooLarge => ErrorKind::Limit {
+                at,
+                what: "the values that cells refer to are larger than any name, label or stack".to_owned(),
             },
             Fault::TooManyNames => ErrorKind::Limit {
                 at,
@@ -820,6 +822,7 @@ enum Fault {
     Layout { expected: String, found: String },
     Dangling { found: String, id: u64 },
     TooDeep,
+    TooLarge,
     TooManyNames,
 }
 
@@ -841,6 +844,10 @@ struct Cells {
     open: Vec<Open>,
     scratch: Vec<Value>,
     text: String,
+    /// Bytes of tags so far.
+    tag_bytes: u64,
+    /// Bytes that the composites so far would take if each were written in full.
+    full_bytes: u64,
 }
 
 /// An element that is not closed yet.
@@ -877,6 +884,8 @@ impl Cells {
             open: Vec::new(),
             scratch: Vec::new(),
             text: String::new(),
+            tag_bytes: 0,
+            full_bytes: 0,
         };
         if let Keep::Types(types) = keep {
             for name in types.iter().chain(PARTS) {
@@ -909,11 +918,16 @@ impl Cells {
     }
 
     fn start(&mut self, content: &str, name: &str, schema: &Schema) -> Result<(), Fault> {
+        self.tag_bytes += content.len() as u64;
         let tag = match self.open.last_mut() {
             Some(parent) => {
                 parent.has_children = true;
                 if self.open.len() >= MAX_DEPTH {
                     return Err(Fault::TooDeep);
+                }
+                // `@fmt` is how an attribute is called here; no XML name begins like that.
+                if name.starts_with('@') {
+                    return Err(Fault::Syntax(format!("<{name}> is no element name")));
                 }
                 match self.pool.known_tag(name) {
                     Some(tag) => tag,
@@ -1009,14 +1023,19 @@ impl Cells {
     }
 
     /// Text counts only inside a leaf: what follows a closed child is nobody's.
-    fn text(&mut self, text: &str) {
+    fn text(&mut self, text: &str) -> Result<(), Fault> {
         if self
             .open
             .last()
             .is_some_and(|open| open.keep && !open.has_children && open.known.is_none())
         {
+            // Comments and references divide a text, so it can be longer than an event.
+            if (self.text.len() + text.len()) as u64 > MAX_EVENT_BYTES {
+                return Err(Fault::TooLarge);
+            }
             self.text.push_str(text);
         }
+        Ok(())
     }
 
     fn end(&mut self) -> Result<(), Fault> {
@@ -1024,7 +1043,7 @@ impl Cells {
         let value = match open.known {
             Some(value) => value,
             None if !open.keep => Value::UNDEFINED,
-            None => self.value(&open),
+            None => self.value(&open)?,
         };
         self.scratch.truncate(open.children_from);
         if let Some(id) = open.id {
@@ -1032,13 +1051,18 @@ impl Cells {
         }
         match self.open.last() {
             None => self.row.push(value),
-            Some(parent) if parent.keep && (open.keep || value == Value::NULL) => self.scratch.push(value),
+            Some(parent) if parent.keep && (open.keep || value == Value::NULL) => {
+                if self.scratch.len() as u64 > MAX_CELL_BYTES {
+                    return Err(Fault::TooLarge);
+                }
+                self.scratch.push(value);
+            }
             Some(_) => {}
         }
         Ok(())
     }
 
-    fn value(&mut self, open: &Open) -> Value {
+    fn value(&mut self, open: &Open) -> Result<Value, Fault> {
         // `fmt` alone makes a composite only of a process, whose name stands nowhere else.
         let extra = self.scratch.get(open.children_from..).unwrap_or(&[]);
         let composite =
@@ -1049,17 +1073,32 @@ impl Cells {
                 self.scratch.push(Value::text(self.own_text, text));
             }
             let children = self.scratch.get(open.children_from..).unwrap_or(&[]);
-            return Value::composite(open.tag, self.pool.composite(children));
+            let (composite, new) = self.pool.composite(children);
+            // A value that refers to a value that refers to a value … is as deep as the file is long, and one that
+            // refers to another twice can double its text at every step.
+            let size = self.pool.size(composite);
+            if size.levels > MAX_DEPTH {
+                return Err(Fault::TooDeep);
+            }
+            if new && !self.keep_all {
+                self.full_bytes = self.full_bytes.saturating_add(size.bytes);
+            }
+            if size.bytes > MAX_CELL_BYTES || self.full_bytes > MAX_FREE_BYTES + MAX_GROWTH * self.tag_bytes {
+                return Err(Fault::TooLarge);
+            }
+            return Ok(Value::composite(open.tag, composite));
         }
         let text = if open.tag == self.narrative {
             self.text.as_str()
         } else {
             self.text.trim()
         };
-        match plain_number(text).and_then(|number| Value::number(open.tag, number)) {
-            Some(value) => value,
-            None => Value::text(open.tag, self.pool.text(text)),
-        }
+        Ok(
+            match plain_number(text).and_then(|number| Value::number(open.tag, number)) {
+                Some(value) => value,
+                None => Value::text(open.tag, self.pool.text(text)),
+            },
+        )
     }
 }
 
@@ -1090,7 +1129,7 @@ enum Key {
     Ref,
 }
 
-/// The usual case, ` id="12" fmt=…` or ` ref="12"`, without a general attribute parser.
+/// The usual case, ` id="12" fmt="…"` or ` ref="12"` and nothing else, without a general attribute parser.
 fn id_or_ref(attributes: &str, wants_all: bool) -> Option<(Key, u64)> {
     let (key, rest) = if let Some(rest) = attributes.strip_prefix(" ref=\"") {
         (Key::Ref, rest)
@@ -1102,8 +1141,14 @@ fn id_or_ref(attributes: &str, wants_all: bool) -> Option<(Key, u64)> {
         match byte {
             b'0'..=b'9' if at < 19 => number = number * 10 + u64::from(byte - b'0'),
             b'"' if at > 0 => {
-                let more = rest.len() > at + 1;
-                return (!more || (!wants_all && matches!(key, Key::Id))).then_some((key, number));
+                let more = rest.get(at + 1..).unwrap_or("");
+                let only_fmt = || {
+                    more.strip_prefix(" fmt=\"")
+                        .and_then(|fmt| fmt.split_once('"'))
+                        .is_some_and(|(_, more)| more.is_empty())
+                };
+                return (more.is_empty() || (!wants_all && matches!(key, Key::Id) && only_fmt()))
+                    .then_some((key, number));
             }
             _ => return None,
         }

@@ -225,3 +225,91 @@ fn numbers_keep_their_text() {
         );
     }
 }
+
+#[test]
+fn an_id_and_a_ref_in_one_tag_are_read_alike_whatever_is_kept() {
+    let xml = export(
+        &two(),
+        "<row><start-time id=\"1\">5</start-time><duration id=\"2\">6</duration></row>\
+         <row><start-time id=\"3\" ref=\"1\"/><duration id=\"4\" fmt=\"x\" ref=\"2\"/></row><row><start-time ref=\"3\"/><duration ref=\"4\"/></row>",
+    );
+    for keep in [Keep::All, Keep::Types(&["start-time", "duration"])] {
+        let mut reader = ExportReader::new(xml.as_bytes(), keep);
+        reader.next_part().unwrap();
+        let mut rows = 0;
+        while let Some(row) = reader.read_row().unwrap() {
+            assert_eq!(row.opt_u64(ColumnIndex(0)).unwrap(), Some(5));
+            assert_eq!(row.opt_u64(ColumnIndex(1)).unwrap(), Some(6));
+            rows += 1;
+        }
+        assert_eq!(rows, 3);
+    }
+}
+
+/// Rows of one label each; every label is `step` of the id before it.
+fn chain(length: usize, step: fn(usize) -> String) -> String {
+    let body: String = (2..length)
+        .map(|id| format!("<row><string id=\"{id}\">{}</string></row>", step(id - 1)))
+        .collect();
+    export(
+        &schema("t", &[("label", "string")]),
+        &format!("<row><string id=\"1\">some text</string></row>{body}"),
+    )
+}
+
+#[test]
+fn a_chain_of_references_is_refused_before_it_is_as_deep_as_the_stack() {
+    let xml = chain(100_000, |id| format!("<string ref=\"{id}\"/>"));
+    let error = rows(&xml).unwrap_err().to_string();
+    assert!(error.contains("nested more than 128 levels deep"), "{error}");
+    let xml = chain(100, |id| format!("<string ref=\"{id}\"/>"));
+    assert_eq!(rows(&xml).unwrap()[98], ["some text"]);
+}
+
+#[test]
+fn references_that_double_a_text_at_every_step_are_refused() {
+    let xml = chain(60, |id| format!("<string ref=\"{id}\"/><string ref=\"{id}\"/>"));
+    let error = rows(&xml).unwrap_err().to_string();
+    assert!(error.contains("larger than any name"), "{error}");
+}
+
+#[test]
+fn many_cells_that_refer_to_one_large_text_are_refused_where_names_are_kept() {
+    let large = "x".repeat(1 << 20);
+    let body: String = (0..2000)
+        .map(|n| format!("<row><string><string>{n}</string><string ref=\"1\"/></string></row>"))
+        .collect();
+    let xml = export(
+        &schema("t", &[("label", "string")]),
+        &format!("<row><string id=\"1\">{large}</string></row>{body}"),
+    );
+    let mut reader = ExportReader::new(xml.as_bytes(), Keep::Types(&["string"]));
+    reader.next_part().unwrap();
+    let error = loop {
+        match reader.read_row() {
+            Ok(row) => assert!(row.is_some(), "all rows were read"),
+            Err(error) => break error.to_string(),
+        }
+    };
+    assert!(error.contains("larger than any name"), "{error}");
+}
+
+#[test]
+fn a_text_in_pieces_has_the_bound_of_a_text_in_one() {
+    let piece = format!("{}<!-- -->", "x".repeat(1 << 20));
+    let xml = export(
+        &schema("t", &[("label", "string")]),
+        &format!("<row><string>{}</string></row>", piece.repeat(20)),
+    );
+    let error = rows(&xml).unwrap_err().to_string();
+    assert!(error.contains("larger than any name"), "{error}");
+}
+
+#[test]
+fn an_element_is_no_attribute() {
+    let xml = export(
+        &schema("t", &[("process", "process")]),
+        "<row><process><@fmt>p (7)</@fmt></process></row>",
+    );
+    assert!(rows(&xml).unwrap_err().to_string().contains("no element name"));
+}

@@ -1,8 +1,8 @@
 //! What tests, benches, fuzz targets and the fixture generator share: documents as `xctrace export` writes them.
 //!
 //! [`export`] turns typed rows into export XML by Apple's rules, [`toc`] writes tables of contents, [`workload`] makes
-//! up a decode workload, [`pack`] compresses. Nothing here uses the library under test, so a fault in its reader
-//! cannot hide behind the same fault in its writer.
+//! up a decode workload, [`sized`] fills gigabytes with it, [`pack`] compresses. Nothing here uses the library under
+//! test, so a fault in its reader cannot hide behind the same fault in its writer.
 #![allow(
     dead_code,
     missing_docs,
@@ -19,5 +19,6 @@ pub mod export;
 pub mod fixtures;
 pub mod pack;
 pub mod short;
+pub mod sized;
 pub mod toc;
 pub mod workload;
