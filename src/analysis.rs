@@ -225,10 +225,12 @@ fn trials(
     let count: usize = inputs.iter().map(|input| input.recording.runs.len()).sum();
     let per_input = inputs.iter().all(|input| input.units.is_some());
     if side.units.len() > 1 && side.units.len() != count && !per_input {
-        return Err(
-            Error::usage(format!("{} unit counts for {count} trials", side.units.len()))
-                .with_help("give --tokens once for all trials, or once per trial in their order"),
-        );
+        return Err(Error::usage(format!(
+            "{} unit counts for {count} trial{}",
+            side.units.len(),
+            if count == 1 { "" } else { "s" }
+        ))
+        .with_help("give --tokens once for all trials, or once per trial in their order"));
     }
     let mut trials = Vec::new();
     for input in inputs {

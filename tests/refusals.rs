@@ -187,7 +187,8 @@ fn arguments_that_make_no_sense_are_told() {
     report(&["--unit", "two words"], &["--unit"]);
     report(&["--unit", ""], &["--unit"]);
     report(&["--tokens", "5,6"], &["2 unit counts for 1 trial"]);
-    compare(&["--tokens", "5", "6", "7"], &["3 unit counts for 1 trial"]);
+    compare(&["--tokens", "5,6,7"], &["3 unit counts for 1 trial"]);
+    compare(&["--tokens", "5", "--tokens", "6"], &["2 unit counts for 1 trial"]);
     compare(&["--units-a", "5"], &["--units-b"]);
     compare(&["--units-b", "5"], &["--units-a"]);
     compare(&["--tokens-a", "5"], &["--tokens-b"]);

@@ -1,7 +1,7 @@
 //! What to look at first: single submissions that hide the rest, then rows with a positive delta.
 
 use super::notes::no_labels;
-use super::words::{count, short, side_names, sign, size, slash_unit};
+use super::words::{count, rate, short, side_names, sign, size, slash_unit};
 use super::{Cell, Change, Comparison, Finding, Row, Side};
 
 /// How many phases are told.
@@ -185,7 +185,7 @@ fn largest(comparison: &Comparison) -> Vec<Finding> {
             }
             if cell.submissions.median > 0.0 {
                 let each = time / cell.submissions.median;
-                let count = short(cell.submissions.median);
+                let count = rate(cell.submissions.median);
                 let word = if count == "1" { "submission" } else { "submissions" };
                 text += &format!(": {count} {word}{unit} × {} µs each", size(each));
             }

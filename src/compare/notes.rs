@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::words::{count, short, side_names};
+use super::words::{count, rate, short, side_names};
 use super::{Comparison, Incomparable, Over, Side, Trial};
 use crate::attribution::is_real_label;
 use crate::model::{Note, Reason, StateTime, WindowRule};
@@ -367,8 +367,8 @@ fn between(comparison: &Comparison, b: &Side) -> Vec<Note> {
         let unit = comparison.settings.unit.as_deref().unwrap_or("unit");
         let text = format!(
             "{name_a} makes {} submissions per {unit}, {name_b} {}: fewer can be a way to be faster, or less work",
-            short(count_a),
-            short(count_b)
+            rate(count_a),
+            rate(count_b)
         );
         notes.push(Note::remark("count_differs", text));
     }

@@ -47,6 +47,12 @@ pub(super) fn short(value: f64) -> String {
     grouped(text.strip_suffix(".0").unwrap_or(&text))
 }
 
+/// A count per unit as the tables show it: two decimals, and none where there are none.
+pub(super) fn rate(value: f64) -> String {
+    let text = format!("{value:.2}");
+    grouped(text.trim_end_matches('0').trim_end_matches('.'))
+}
+
 /// `+` or a minus sign; nothing for zero.
 pub(super) fn sign(value: f64) -> &'static str {
     if value > 0.0 {
@@ -137,15 +143,18 @@ pub fn headline(comparison: &Comparison) -> String {
         ("faster", busy_a.high < busy_b.low)
     };
     if !apart {
+        // One trial has no range to show.
+        let range = |over: &Over, trials: usize| match trials {
+            1 => String::new(),
+            _ => format!(" ({} to {})", size(over.low), size(over.high)),
+        };
         return format!(
-            "no clear difference: {name_a} keeps the GPU busy {} µs {per} ({} to {}), {name_b} {} µs ({} to {}): \
+            "no clear difference: {name_a} keeps the GPU busy {} µs {per}{}, {name_b} {} µs{}: \
              the trials' ranges overlap.",
             size(busy_a.median),
-            size(busy_a.low),
-            size(busy_a.high),
+            range(busy_a, trials_a),
             size(busy_b.median),
-            size(busy_b.low),
-            size(busy_b.high),
+            range(busy_b, trials_b),
         );
     }
     let mut text = format!(
