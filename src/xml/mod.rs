@@ -26,6 +26,8 @@ use ids::{IdTable, Kind, Pool, Tag, Value};
 
 /// No tag, text or attribute list of an export comes near this; more is refused.
 const MAX_EVENT_BYTES: u64 = 16 << 20;
+/// No row, schema or table of contents is longer, in however many pieces.
+const MAX_PART_BYTES: u64 = 16 << 20;
 /// Cells nest four deep in real exports.
 const MAX_DEPTH: usize = 128;
 /// Elements of a table of contents (a real one has about 1,000).
@@ -420,6 +422,14 @@ impl<R: BufRead> ExportReader<R> {
             };
             match (event.name().into_inner(), empty) {
                 ("row", empty) => {
+                    // Nothing of them is read, but what is no XML is not read as if it were.
+                    let attributes = event.get("row".len()..).unwrap_or("");
+                    let malformed = Attributes(attributes).find_map(Result::err);
+                    if let Some(message) = malformed {
+                        let row = self.row + 1;
+                        let at = Position { row, ..self.at(byte) };
+                        return Err(self.fault(ErrorKind::Syntax { at, message }));
+                    }
                     self.row_byte = byte;
                     self.place = Place::AtRow(empty);
                     return Ok(());
@@ -484,7 +494,11 @@ impl<R: BufRead> ExportReader<R> {
     fn read_children(&mut self, root: &mut Element) -> Result<()> {
         let mut open: Vec<Element> = Vec::new();
         let mut count = 0usize;
+        let begin = self.reader.buffer_position();
         loop {
+            if self.reader.buffer_position().saturating_sub(begin) > MAX_PART_BYTES {
+                return Err(self.limit("a schema or table of contents is longer than 16 MiB"));
+            }
             let mut closed = None;
             match next_event(&mut self.reader, &mut self.buffer) {
                 Ok(Event::Start(start)) => {
@@ -559,6 +573,9 @@ impl<R: BufRead> ExportReader<R> {
         }
         loop {
             let byte = self.reader.buffer_position();
+            if byte.saturating_sub(self.row_byte) > MAX_PART_BYTES {
+                return Err(self.limit("one row is longer than 16 MiB"));
+            }
             let fault = match next_event(&mut self.reader, &mut self.buffer) {
                 Ok(Event::Start(start)) => self.cells.start(&start, start.name().into_inner(), schema),
                 Ok(Event::Empty(start)) => match self.cells.start(&start, start.name().into_inner(), schema) {
@@ -645,13 +662,10 @@ impl<R: BufRead> ExportReader<R> {
 
     fn tokenizer_error(&mut self, error: quick_xml::Error) -> Error {
         let at = self.at(self.reader.error_position());
-        let input = self.reader.get_mut();
-        if input.exceeded {
-            return Error::new(ErrorKind::Limit {
-                at,
-                what: "one tag or text is longer than 16 MiB".to_owned(),
-            });
+        if self.reader.get_mut().exceeded {
+            return self.limit("one tag or text is longer than 16 MiB");
         }
+        let input = self.reader.get_mut();
         match error {
             quick_xml::Error::Io(source) if source.kind() == std::io::ErrorKind::UnexpectedEof => {
                 Error::new(ErrorKind::Truncated { at })
