@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use super::{ExitStatus, Stop, stdout_failed};
 use crate::error::{Error, Result};
 use crate::report::Format;
+use crate::source::Source;
 
 /// Files to write, checked before the work starts.
 pub(super) struct OutputPlan {
@@ -16,7 +17,7 @@ pub(super) struct OutputPlan {
 impl OutputPlan {
     /// Checks that every file has a known format, is no input, and can be written.
     pub(super) fn new(files: &[PathBuf], inputs: &[&PathBuf]) -> Result<OutputPlan> {
-        let mut plan = Vec::new();
+        let mut plan: Vec<(PathBuf, Format)> = Vec::new();
         for file in files {
             let origin = file.display().to_string();
             let format = Format::of_path(file).ok_or_else(|| {
@@ -27,15 +28,15 @@ impl OutputPlan {
                 return Err(Error::usage(format!("--output {origin}: this is a folder"))
                     .with_help("name a file in it, such as report.json"));
             }
-            let canonical = file.canonicalize().ok();
             for input in inputs {
-                let input = input.canonicalize().ok();
-                let inside = matches!((&canonical, &input), (Some(file), Some(input)) if file.starts_with(input));
-                if inside {
+                if is_part(file, input) {
                     return Err(
                         Error::usage(format!("--output {origin}: this is an input")).with_help("write to another file")
                     );
                 }
+            }
+            if plan.iter().any(|(other, _)| same_file(other, file)) {
+                return Err(Error::usage(format!("--output {origin}: this file is given twice")));
             }
             // Written and taken away again: better to fail now than after the work.
             scratch(file).and_then(|scratch| scratch.close()).map_err(|error| {
@@ -64,12 +65,33 @@ impl OutputPlan {
     }
 }
 
+/// Whether an output is an input or would stand in a bundle. A report may stand beside exported files: by its
+/// extension it is none of them.
+fn is_part(file: &Path, input: &Path) -> bool {
+    let bundle = matches!(Source::from_argument(input), Ok(Source::Bundle(_)));
+    same_file(file, input)
+        || matches!((resolved(file), input.canonicalize()), (Some(file), Ok(input)) if bundle && file.starts_with(&input))
+}
+
+fn same_file(one: &Path, other: &Path) -> bool {
+    matches!((resolved(one), resolved(other)), (Some(one), Some(other)) if one == other)
+}
+
+/// The path without links and detours, also of a file that is not there yet.
+fn resolved(file: &Path) -> Option<PathBuf> {
+    file.canonicalize()
+        .ok()
+        .or_else(|| Some(folder_of(file).canonicalize().ok()?.join(file.file_name()?)))
+}
+
+fn folder_of(file: &Path) -> &Path {
+    file.parent()
+        .filter(|folder| !folder.as_os_str().is_empty())
+        .unwrap_or(Path::new("."))
+}
+
 /// A new file beside `file`, to take its place; it has the mode that a new file has.
 pub(super) fn scratch(file: &Path) -> io::Result<tempfile::NamedTempFile> {
-    let folder = file
-        .parent()
-        .filter(|folder| !folder.as_os_str().is_empty())
-        .unwrap_or(Path::new("."));
     let mut builder = tempfile::Builder::new();
     builder.prefix(".trace-attr-");
     #[cfg(unix)]
@@ -77,7 +99,7 @@ pub(super) fn scratch(file: &Path) -> io::Result<tempfile::NamedTempFile> {
         use std::os::unix::fs::PermissionsExt;
         builder.permissions(fs::Permissions::from_mode(0o666));
     }
-    builder.tempfile_in(folder)
+    builder.tempfile_in(folder_of(file))
 }
 
 /// Writes to standard output.
