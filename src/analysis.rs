@@ -59,14 +59,11 @@ pub struct Outcome {
 /// The first input that cannot be used (all of a side's, with `keep_going`), units that do not fit the trials, or
 /// the same recording twice on a side.
 pub fn analyse(request: &Request, progress: &dyn Progress) -> Result<Outcome> {
-    let names = shown_inputs(
-        request
-            .a
-            .inputs
-            .iter()
-            .chain(request.b.iter().flat_map(|side| &side.inputs))
-            .map(PathBuf::as_path),
-    );
+    let names = shown_inputs(paths(request));
+    let whole_paths: Vec<(String, String)> = paths(request)
+        .map(|path| path.display().to_string())
+        .zip(names.iter().cloned())
+        .collect();
     let mut names = names.into_iter();
     let mut missing = Vec::new();
     let mut read = |side: &SideRequest| -> Result<Vec<ReadInput>> {
@@ -139,11 +136,22 @@ pub fn analyse(request: &Request, progress: &dyn Progress) -> Result<Outcome> {
         b,
         settings,
     )?;
-    let lost = missing
-        .iter()
-        .map(|(input, error)| Note::warning("missing_trial", format!("{input} is missing: {}", error.kind())));
+    let lost = missing.iter().map(|(input, error)| {
+        let mut reason = error.kind().to_string();
+        // What the user typed may name folders that are nobody's business in a report.
+        for (path, shown) in &whole_paths {
+            reason = reason.replace(path, shown);
+        }
+        Note::warning("missing_trial", format!("{input} is missing: {reason}"))
+    });
     comparison.notes.splice(0..0, lost);
     Ok(Outcome { comparison, missing })
+}
+
+/// Inputs of both sides, in order.
+fn paths(request: &Request) -> impl Iterator<Item = &Path> {
+    let b = request.b.iter().flat_map(|side| &side.inputs);
+    request.a.inputs.iter().chain(b).map(PathBuf::as_path)
 }
 
 /// An input that was read, as it is shown.

@@ -370,11 +370,7 @@ impl Builder {
             if nodes == 2 && NEEDED.contains(&schema.name()) {
                 self.notes.push(Note::remark(
                     "merged_nodes",
-                    format!(
-                        "{}: several instances of {} in one run were taken together",
-                        self.origin,
-                        schema.name()
-                    ),
+                    format!("several instances of {} in one run were taken together", schema.name()),
                 ));
             }
         }
