@@ -1178,6 +1178,22 @@ fn b18_nothing_private_is_in_a_report() {
             seen.push(place.run(arguments).done().stdout.clone());
         }
     }
+    // Remarks and reasons name inputs as the report does, not by the path that was typed.
+    place.write("twice/in.xml", document(&(node(&[r(0, 100)]) + &node(&[r(500, 100)]))));
+    place.write("other/in.xml", doc(&[r(0, 100)]).replace("metal-gpu-intervals", "tick"));
+    let (twice, other) = (place.path("twice"), place.path("other"));
+    for format in FORMATS {
+        let arguments = ["report", "--keep-going", "--format", format, twice.to_str().unwrap()];
+        seen.push(place.run(arguments).done().stdout.clone());
+        let lost = place.run(arguments.iter().copied().chain([other.to_str().unwrap()]));
+        assert_eq!(lost.code, Some(3), "{lost:#?}");
+        assert!(
+            lost.stdout.contains("other is missing") && lost.stdout.contains("other has: tick"),
+            "{}",
+            lost.stdout
+        );
+        seen.push(lost.stdout);
+    }
     seen.push(place.run(["toc", "t"]).done().stdout.clone());
     seen.push(place.run(["toc", "t", "--format", "json"]).done().stdout.clone());
     let temporary = std::env::temp_dir();
