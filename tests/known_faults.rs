@@ -730,8 +730,6 @@ fn trials(durations: &[u64]) -> Vec<Vec<ShortRow>> {
 
 fn compare_trials(a: &[u64], b: &[u64]) -> Value {
     let (a, b) = (trials(a), trials(b));
-    let slices = |side: &'_ [Vec<ShortRow>]| side.iter().map(|rows| rows.clone()).collect::<Vec<_>>();
-    let (a, b) = (slices(&a), slices(&b));
     let a: Vec<&[ShortRow]> = a.iter().map(Vec::as_slice).collect();
     let b: Vec<&[ShortRow]> = b.iter().map(Vec::as_slice).collect();
     compare(&a, &b)
