@@ -244,6 +244,25 @@ fn too_many_of_anything_ends() {
     )
     .refused(&["more elements"]);
     survives(
+        "attributes of elements of a table of contents",
+        repeated("<trace-toc>", |_| format!("<p{}/>", " a=\"\"".repeat(40)), N / 2),
+    )
+    .refused(&["more elements"]);
+    survives(
+        "attributes of a table of contents",
+        repeated("<trace-toc><p", |_| " a=\"1\"".to_owned(), 10 * N),
+    )
+    .refused(&["truncated"]);
+    survives(
+        "attributes of a table of contents that ends",
+        repeated(
+            "<trace-toc><p",
+            |at| if at < 10 * N { " a=\"1\"" } else { "/>" }.to_owned(),
+            10 * N + 1,
+        ),
+    )
+    .refused(&["more elements"]);
+    survives(
         "names",
         repeated(
             "<trace-query-result><node>SCHEMA<row><start-time>",
@@ -281,7 +300,7 @@ fn too_many_of_anything_ends() {
         repeated(
             "<trace-query-result>",
             |at| format!("<node><schema name=\"s{at}\"></schema></node>"),
-            N,
+            N / 4,
         ),
     )
     .refused(&[]);
@@ -290,7 +309,7 @@ fn too_many_of_anything_ends() {
         repeated(
             "<trace-query-result><node>SCHEMA<row><start-time>",
             |_| "&amp;".to_owned(),
-            5 * N,
+            2 * N,
         ),
     )
     .refused(&[]);

@@ -40,7 +40,7 @@ fn each_refused_fixture_is_refused_in_these_words() {
         let json = run_in("fixtures/refused", &["report", &name, "--format", "json"]);
         json.refused(&[]);
         assert_eq!(json.stderr, ran.stderr);
-        let _ = write!(text, "{}\n", ran.stderr);
+        let _ = writeln!(text, "{}", ran.stderr);
     }
     insta::with_settings!({omit_expression => true, prepend_module_to_snapshot => false}, {
         insta::assert_snapshot!("refusals", text);

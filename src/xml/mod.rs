@@ -505,17 +505,13 @@ impl<R: Read> ExportReader<R> {
             let mut closed = None;
             match next_event(&mut self.reader, &mut self.buffer) {
                 Ok(Event::Start(start)) => {
-                    let element = element(&start).map_err(|error| self.tokenizer_error(error))?;
-                    count += 1 + element.attributes.len();
-                    open.push(element);
+                    open.push(element(&start, &mut count).map_err(|error| self.tokenizer_error(error))?);
                     if open.len() > MAX_DEPTH || count > MAX_TOC_ELEMENTS {
                         return Err(self.limit("nested too deeply, or more elements than any schema or contents has"));
                     }
                 }
                 Ok(Event::Empty(start)) => {
-                    let element = element(&start).map_err(|error| self.tokenizer_error(error))?;
-                    count += 1 + element.attributes.len();
-                    closed = Some(element);
+                    closed = Some(element(&start, &mut count).map_err(|error| self.tokenizer_error(error))?);
                 }
                 Ok(Event::End(_)) => match open.pop() {
                     None => return Ok(()),
@@ -777,13 +773,19 @@ fn unescaped(raw: &str) -> String {
     escape::unescape(raw).map_or_else(|_| raw.to_owned(), |text| text.into_owned())
 }
 
-fn element(start: &quick_xml::events::BytesStart<'_>) -> Result<Element, quick_xml::Error> {
+/// An element without children; `count` grows by it and its attributes, and it keeps none beyond the bound.
+fn element(start: &quick_xml::events::BytesStart<'_>, count: &mut usize) -> Result<Element, quick_xml::Error> {
+    *count += 1;
     let mut element = Element {
         name: start.name().into_inner().to_owned(),
         ..Element::default()
     };
     for attribute in start.attributes().with_checks(false) {
         let attribute = attribute.map_err(quick_xml::Error::InvalidAttr)?;
+        *count += 1;
+        if *count > MAX_TOC_ELEMENTS {
+            break;
+        }
         element
             .attributes
             .push((attribute.key.into_inner().to_owned(), unescaped(&attribute.value)));
