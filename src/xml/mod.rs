@@ -589,10 +589,19 @@ impl<R: Read> ExportReader<R> {
                     }
                     self.cells.end()
                 }
-                Ok(Event::Text(text)) => self.cells.text(&text),
-                Ok(Event::CData(text)) => self.cells.text(&text),
+                Ok(Event::Text(text)) => {
+                    self.cells.text(&text);
+                    Ok(())
+                }
+                Ok(Event::CData(text)) => {
+                    self.cells.text(&text);
+                    Ok(())
+                }
                 Ok(Event::GeneralRef(reference)) => match entity(&reference) {
-                    Some(character) => self.cells.text(&character),
+                    Some(character) => {
+                        self.cells.text(&character);
+                        Ok(())
+                    }
                     None => Err(Fault::Syntax(format!("unknown entity `&{};`", &*reference))),
                 },
                 Ok(Event::Eof) => return Err(self.truncated()),
@@ -1025,19 +1034,14 @@ impl Cells {
     }
 
     /// Text counts only inside a leaf: what follows a closed child is nobody's.
-    fn text(&mut self, text: &str) -> Result<(), Fault> {
+    fn text(&mut self, text: &str) {
         if self
             .open
             .last()
             .is_some_and(|open| open.keep && !open.has_children && open.known.is_none())
         {
-            // Comments and references divide a text, so it can be longer than an event.
-            if (self.text.len() + text.len()) as u64 > MAX_EVENT_BYTES {
-                return Err(Fault::TooLarge);
-            }
             self.text.push_str(text);
         }
-        Ok(())
     }
 
     fn end(&mut self) -> Result<(), Fault> {
