@@ -8,7 +8,7 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 
 use crate::error::{Error, Result};
 use crate::model::{
-    CrossCheck, Encoder, EncoderId, Kernel, Label, LabelId, LeftOut, NameId, Nanos, Note, Process, Reason,
+    CrossCheck, Encoder, EncoderId, Kernel, Label, LabelId, LeftOut, NameId, Names, Nanos, Note, Process, Reason,
     RecordingState, ShaderSamples, StateTime, Submission, Timestamp, Timing, Trace, Window, WindowRule,
 };
 use crate::recording::{Measured, Recording, RunTables, TimingTable, shown};
@@ -556,7 +556,14 @@ fn joined(input: &RunInput<'_>, timing: Timing) -> Result<Trace> {
     }
 
     let submissions_in_process = submissions.len() as u64;
-    submissions.sort_unstable_by_key(|submission| (submission.start, submission.end(), submission.id));
+    let numbers = |s: &Submission| (s.start, s.end(), s.id, s.encoder, s.command_buffer, s.latency);
+    // Rows that share every number are told apart by their texts, so that the order of the file's rows counts nowhere.
+    submissions.sort_unstable_by(|a, b| {
+        numbers(a)
+            .cmp(&numbers(b))
+            .then_with(|| names.get(a.channel).cmp(names.get(b.channel)))
+            .then_with(|| labels.texts_of(a.label, &names).cmp(&labels.texts_of(b.label, &names)))
+    });
     let window = resolve_window(&input.options.window, &submissions)?;
     let mut outside = (0u64, 0u64);
     if let Some(window) = window {
@@ -614,7 +621,7 @@ fn joined(input: &RunInput<'_>, timing: Timing) -> Result<Trace> {
         .or_else(|| {
             gpu_names
                 .iter()
-                .max_by_key(|(id, count)| (**count, std::cmp::Reverse(**id)))
+                .max_by_key(|(id, count)| (**count, std::cmp::Reverse(names.get(**id))))
                 .map(|(id, _)| *id)
         })
         .map(|id| names.get(id).to_owned());
@@ -670,6 +677,18 @@ impl<'a> Labels<'a> {
             self.all.push(label);
         }
         id
+    }
+
+    /// What a label says, to order by.
+    fn texts_of<'n>(&self, id: LabelId, names: &'n Names) -> Option<(&'n str, &'n str, bool)> {
+        match self.all.get(usize::try_from(id.0).ok()?)? {
+            Label::Known {
+                command_buffer,
+                encoder,
+                coalesced,
+            } => Some((names.get(*command_buffer), names.get(*encoder), *coalesced)),
+            Label::NoEncoder | Label::Ambiguous => None,
+        }
     }
 }
 
@@ -963,7 +982,7 @@ fn shader_samples(run: &RunTables, texts: &Texts, selection: &Selection) -> (Vec
     (samples, span)
 }
 
-fn state(input: &RunInput<'_>, names: &crate::model::Names, window: Window) -> RecordingState {
+fn state(input: &RunInput<'_>, names: &Names, window: Window) -> RecordingState {
     let contents = input.contents();
     RecordingState {
         end_reason: contents.and_then(|run| run.end_reason.clone()),
@@ -977,7 +996,7 @@ fn state(input: &RunInput<'_>, names: &crate::model::Names, window: Window) -> R
     }
 }
 
-fn state_times(rows: &[StateRow], names: &crate::model::Names, window: Window) -> Vec<StateTime> {
+fn state_times(rows: &[StateRow], names: &Names, window: Window) -> Vec<StateTime> {
     let mut times: BTreeMap<(&str, bool), u64> = BTreeMap::new();
     for row in rows {
         let (Some(start), Some(duration), Some(state)) = (row.start, row.duration, row.state) else {

@@ -189,12 +189,15 @@ struct Composite {
     size: Size,
 }
 
+/// What a part counts beside its text: a number has up to 16 digits, and an empty text takes time too.
+const PART: u64 = 16;
+
 /// How large a value is when it is written out: references make a value larger than what the file has of it.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(super) struct Size {
     /// Levels of elements.
     pub(super) levels: usize,
-    /// Bytes of text and one for each part.
+    /// Bytes of text, and [`PART`] for each part.
     pub(super) bytes: u64,
 }
 
@@ -296,7 +299,7 @@ impl Pool {
                 _ => Size::default(),
             };
             size.levels = size.levels.max(own.levels);
-            size.bytes = size.bytes.saturating_add(own.bytes).saturating_add(1);
+            size.bytes = size.bytes.saturating_add(own.bytes).saturating_add(PART);
         }
         size.levels += 1;
         size

@@ -34,9 +34,10 @@ const MAX_PART_BYTES: u64 = 16 << 20;
 const MAX_DEPTH: usize = 128;
 /// What a cell may hold when its references are followed: a stack of 512 frames with long names is a quarter of it.
 const MAX_CELL_BYTES: u64 = 4 << 20;
-/// Cells of chosen types (names and labels, which are kept) may hold this many times their tags, and so much besides.
-const MAX_GROWTH: u64 = 64;
-const MAX_FREE_BYTES: u64 = 32 << 20;
+/// All distinct cells together may hold this many times their tags (and one cell more): so much where they are names
+/// and labels, which somebody keeps, and so much where they are anything.
+const MAX_GROWTH_OF_TYPES: u64 = 64;
+const MAX_GROWTH_OF_ALL: u64 = 1024;
 /// Elements and attributes of a table of contents (a real one has about 1,000).
 const MAX_TOC_ELEMENTS: usize = 200_000;
 
@@ -1086,10 +1087,15 @@ impl Cells {
             if size.levels > MAX_DEPTH {
                 return Err(Fault::TooDeep);
             }
-            if new && !self.keep_all {
+            if new {
                 self.full_bytes = self.full_bytes.saturating_add(size.bytes);
             }
-            if size.bytes > MAX_CELL_BYTES || self.full_bytes > MAX_FREE_BYTES + MAX_GROWTH * self.tag_bytes {
+            let growth = if self.keep_all {
+                MAX_GROWTH_OF_ALL
+            } else {
+                MAX_GROWTH_OF_TYPES
+            };
+            if size.bytes > MAX_CELL_BYTES || self.full_bytes > MAX_CELL_BYTES + growth * self.tag_bytes {
                 return Err(Fault::TooLarge);
             }
             return Ok(Value::composite(open.tag, composite));
