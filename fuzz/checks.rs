@@ -209,6 +209,7 @@ pub fn compared(recording: &Recording, view: &View) -> Result<Comparison, Error>
     let options = JoinOptions {
         process: view.process.clone(),
         window: view.window,
+        show_private: false,
     };
     let inputs: Vec<RunInput<'_>> = recording
         .runs

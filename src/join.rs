@@ -67,6 +67,8 @@ pub struct JoinOptions {
     pub process: ProcessChoice,
     /// Which window.
     pub window: WindowRule,
+    /// Keep what the table of contents says of arguments, user paths and device names.
+    pub show_private: bool,
 }
 
 /// One run of one input, and how it is to be joined.
@@ -993,6 +995,9 @@ fn state(input: &RunInput<'_>, names: &Names, window: Window) -> RecordingState 
         shader_timeline: contents.and_then(|run| run.shader_timeline.clone()),
         thermal: state_times(&input.run.thermal, names, window),
         performance: state_times(&input.run.performance, names, window),
+        private: contents
+            .filter(|_| input.options.show_private)
+            .map_or_else(Vec::new, |run| run.private.clone()),
     }
 }
 

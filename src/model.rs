@@ -362,6 +362,17 @@ pub struct StateTime {
     pub time: Nanos,
 }
 
+/// An attribute of a recording that can hold a secret or a person's name: arguments, user paths, device names.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PrivateFact {
+    /// Element of the table of contents (`process`, `device`).
+    pub element: String,
+    /// Its attribute.
+    pub attribute: String,
+    /// Its value.
+    pub value: String,
+}
+
 /// What the recording says about itself and its machine; `None` and empty: it does not say.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct RecordingState {
@@ -381,6 +392,8 @@ pub struct RecordingState {
     pub thermal: Vec<StateTime>,
     /// GPU performance states in the window.
     pub performance: Vec<StateTime>,
+    /// Private facts; empty unless they were asked for (`--show-private`), so that no report can show them by accident.
+    pub private: Vec<PrivateFact>,
 }
 
 /// How much a note matters.

@@ -1204,6 +1204,9 @@ fn b18_nothing_private_is_in_a_report() {
     for arguments in [
         &["toc", "t", "--show-private"][..],
         &["toc", "t", "--show-private", "--format", "json"],
+        &["report", "t", "--show-private"],
+        &["report", "t", "--show-private", "--format", "markdown"],
+        &["compare", "--a", "t", "--b", "u", "--show-private", "--format", "json"],
     ] {
         let shown = place.run(arguments);
         assert!(shown.done().stdout.contains("SECRET123"), "{}", shown.stdout);

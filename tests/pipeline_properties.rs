@@ -216,6 +216,7 @@ fn choice() -> impl Strategy<Value = JoinOptions> {
             to: to.map(Timestamp),
             skip_first: skip.map(Nanos),
         },
+        show_private: false,
     })
 }
 
@@ -358,6 +359,7 @@ proptest! {
             let join = JoinOptions {
                 process,
                 window: WindowRule { from: window.0.map(Timestamp), to: window.1.map(Timestamp), skip_first: None },
+                show_private: false,
             };
             let intervals = read(folder.path(), join.clone(), TimingChoice::Intervals);
             let points = read(folder.path(), join, TimingChoice::Points);

@@ -114,7 +114,7 @@ struct SharedArgs {
     /// Also write a file, in the format of its extension (.txt, .json, .md); can be given several times
     #[arg(short, long, value_name = "FILE", help_heading = "Output")]
     output: Vec<PathBuf>,
-    /// Show the command line in the report; it can hold paths and names of yours
+    /// Show the command line, and what the recordings say of arguments, user paths and device names
     #[arg(long, help_heading = "Output")]
     show_private: bool,
     /// Go on without inputs that cannot be used; they are named in every format, and the exit status is 3
@@ -215,7 +215,11 @@ impl SharedArgs {
             inputs,
             name,
             units,
-            join: JoinOptions { process, window },
+            join: JoinOptions {
+                process,
+                window,
+                show_private: self.show_private,
+            },
         })
     }
 

@@ -162,11 +162,12 @@ fn facts(run: &Run, private: bool) -> Vec<(&'static str, String)> {
     add("system", run.os_version.clone());
     add("shader timeline", run.shader_timeline.clone());
     if private {
-        facts.extend(
-            run.private
-                .iter()
-                .map(|(element, key, value)| ("private", format!("{element} {key}: {value}"))),
-        );
+        facts.extend(run.private.iter().map(|fact| {
+            (
+                "private",
+                format!("{} {}: {}", fact.element, fact.attribute, fact.value),
+            )
+        }));
     }
     facts
 }
@@ -256,7 +257,10 @@ fn as_json(contents: Option<&Contents>, tables: &Tables, private: bool) -> Value
                 "tables": run.tables.iter().map(|(schema, count)| json!({"schema": schema, "count": count})).collect::<Vec<_>>(),
             });
             if private {
-                let values = run.private.iter().map(|(element, key, value)| json!({"element": element, "attribute": key, "value": value}));
+                let values = run
+                    .private
+                    .iter()
+                    .map(|fact| json!({"element": fact.element, "attribute": fact.attribute, "value": fact.value}));
                 if let Some(object) = object.as_object_mut() {
                     object.insert("private".to_owned(), values.collect());
                 }

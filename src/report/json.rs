@@ -217,6 +217,15 @@ struct State<'a> {
     thermal: Vec<InState<'a>>,
     performance: Vec<InState<'a>>,
     shader_timeline: Option<&'a str>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    private: Vec<Private<'a>>,
+}
+
+#[derive(Serialize)]
+struct Private<'a> {
+    element: &'a str,
+    attribute: &'a str,
+    value: &'a str,
 }
 
 #[derive(Serialize)]
@@ -564,6 +573,15 @@ impl<'a> From<&'a model::RecordingState> for State<'a> {
             thermal: times(&state.thermal),
             performance: times(&state.performance),
             shader_timeline: state.shader_timeline.as_deref(),
+            private: state
+                .private
+                .iter()
+                .map(|fact| Private {
+                    element: &fact.element,
+                    attribute: &fact.attribute,
+                    value: &fact.value,
+                })
+                .collect(),
         }
     }
 }

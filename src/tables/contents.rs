@@ -6,7 +6,7 @@
 
 use std::collections::HashMap;
 
-use crate::model::{Nanos, Process};
+use crate::model::{Nanos, PrivateFact, Process};
 use crate::xml::{Element, RunReference};
 
 /// A recording's table of contents.
@@ -39,8 +39,8 @@ pub struct Run {
     pub shader_timeline: Option<String>,
     /// Schema names with how often each occurs, in order of the first.
     pub tables: Vec<(String, u64)>,
-    /// Attributes that are private: (element, attribute, value).
-    pub private: Vec<(String, String, String)>,
+    /// Attributes that are private.
+    pub private: Vec<PrivateFact>,
 }
 
 /// Attributes of `target` that can hold secrets or names of people.
@@ -109,7 +109,11 @@ impl Run {
             for (key, value) in &element.attributes {
                 let shown = element.name == "process" && key == "name";
                 if PRIVATE.contains(&key.as_str()) && !shown {
-                    private.push((element.name.clone(), key.clone(), value.clone()));
+                    private.push(PrivateFact {
+                        element: element.name.clone(),
+                        attribute: key.clone(),
+                        value: value.clone(),
+                    });
                 }
             }
         }

@@ -101,6 +101,12 @@ impl View<'_> {
             );
         }
         lines.push("Times are whole nanoseconds inside; Apple's GPU clock ticks at 24 MHz (41.67 ns), so µs have two decimals at most. The time that the CPU spends encoding is no GPU time and is in no total.".into());
+        for trial in self.sides.iter().flat_map(|(_, side)| &side.trials) {
+            for fact in &trial.state.private {
+                let what = format!("{} {}: {}", fact.element, fact.attribute, fact.value);
+                lines.push(format!("{}: {}", input(trial), text(&what)));
+            }
+        }
         if let Some(command) = self.options.shown_command() {
             lines.push(format!("Command: {}", text(command)));
         }
