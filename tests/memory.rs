@@ -112,7 +112,7 @@ fn b25_a_large_table_is_streamed_through_a_pipe() {
 
 #[test]
 fn b25_rows_are_printed_as_they_come() {
-    let rows: u64 = if large() { 500_000 } else { 60_000 };
+    let rows: u64 = if large() { 500_000 } else { 100_000 };
     let (ran, most) = peak(&["rows", "-", "--columns", "start,encoder-id"], move |out| {
         write!(out, "<trace-query-result><node>{}", intervals())?;
         for at in 0..rows {
@@ -121,7 +121,7 @@ fn b25_rows_are_printed_as_they_come() {
         write!(out, "</node></trace-query-result>")
     });
     assert_eq!(ran.done().stdout.lines().count() as u64, rows + 1);
-    assert!(most < 24 << 20, "{} MB", most >> 20);
+    assert!(most < 14 << 20, "{} MB", most >> 20);
 }
 
 /// `count` times `block` as one gzip stream, made beside the reader.

@@ -860,6 +860,8 @@ struct Cells {
     tag_bytes: u64,
     /// Bytes that the composites so far would take if each were written in full.
     full_bytes: u64,
+    /// What the open elements show (`fmt`), one after the other: a leaf's is never kept.
+    shown: String,
 }
 
 /// An element that is not closed yet.
@@ -870,6 +872,8 @@ struct Open {
     /// What it stands for when it is a reference or a sentinel.
     known: Option<Value>,
     children_from: usize,
+    /// Where its `fmt` begins, if it has one.
+    shown_from: Option<usize>,
     has_children: bool,
 }
 
@@ -898,6 +902,7 @@ impl Cells {
             text: String::new(),
             tag_bytes: 0,
             full_bytes: 0,
+            shown: String::new(),
         };
         if let Keep::Types(types) = keep {
             for name in types.iter().chain(PARTS) {
@@ -927,6 +932,7 @@ impl Cells {
         self.row.clear();
         self.open.clear();
         self.scratch.clear();
+        self.shown.clear();
     }
 
     fn start(&mut self, content: &str, name: &str, schema: &Schema) -> Result<(), Fault> {
@@ -964,6 +970,7 @@ impl Cells {
         };
         let keep = self.keeps(tag);
         let children_from = self.scratch.len();
+        let mut shown_from = None;
         let wants_attributes = self.keep_all || tag == self.process;
         let attributes = content.get(name.len()..).unwrap_or("");
         let (mut id, mut reference) = (None, None);
@@ -985,8 +992,8 @@ impl Cells {
                     "id" => id = Some(number()?),
                     "ref" => reference = Some(number()?),
                     "fmt" if keep && wants_attributes => {
-                        let text = self.pool.text(unescaped(value).trim());
-                        self.scratch.push(Value::text(self.fmt, text));
+                        shown_from = Some(self.shown.len());
+                        self.shown.push_str(unescaped(value).trim());
                     }
                     "fmt" => {}
                     _ if keep && self.keep_all => {
@@ -1029,6 +1036,7 @@ impl Cells {
             keep,
             known,
             children_from,
+            shown_from,
             has_children: false,
         });
         Ok(())
@@ -1053,6 +1061,9 @@ impl Cells {
             None => self.value(&open)?,
         };
         self.scratch.truncate(open.children_from);
+        if let Some(from) = open.shown_from {
+            self.shown.truncate(from);
+        }
         if let Some(id) = open.id {
             self.ids.define(id, value);
         }
@@ -1071,10 +1082,12 @@ impl Cells {
 
     fn value(&mut self, open: &Open) -> Result<Value, Fault> {
         // `fmt` alone makes a composite only of a process, whose name stands nowhere else.
-        let extra = self.scratch.get(open.children_from..).unwrap_or(&[]);
-        let composite =
-            open.has_children || open.tag == self.process || extra.iter().any(|value| value.tag() != self.fmt);
+        let composite = open.has_children || open.tag == self.process || self.scratch.len() > open.children_from;
         if composite {
+            if let Some(shown) = open.shown_from.and_then(|from| self.shown.get(from..)) {
+                let text = self.pool.text(shown);
+                self.scratch.push(Value::text(self.fmt, text));
+            }
             if !open.has_children && !self.text.trim().is_empty() {
                 let text = self.pool.text(self.text.trim());
                 self.scratch.push(Value::text(self.own_text, text));
