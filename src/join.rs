@@ -407,6 +407,14 @@ fn select(input: &RunInput<'_>, table: &TimingTable, timing: Timing) -> Result<S
     }
 }
 
+fn plural(count: u64, word: &str) -> String {
+    if count == 1 {
+        format!("1 {word}")
+    } else {
+        format!("{count} {word}s")
+    }
+}
+
 /// Joins one run.
 ///
 /// # Errors
@@ -540,7 +548,10 @@ fn joined(input: &RunInput<'_>, timing: Timing) -> Result<Trace> {
     if differing_buffers > 0 {
         notes.push(Note::warning(
             "command_buffer_differs",
-            format!("{differing_buffers} submissions name another command buffer than their encoder's row: their labels are not used"),
+            format!(
+                "{} with another command buffer than in the encoder's row: no label is used for them",
+                plural(differing_buffers, "submission")
+            ),
         ));
     }
     let ambiguous_encoders = encoder_list
@@ -551,9 +562,10 @@ fn joined(input: &RunInput<'_>, timing: Timing) -> Result<Trace> {
     if ambiguous_encoders > 0 {
         notes.push(Note::warning(
             "ambiguous",
-            format!(
-                "{ambiguous_encoders} encoder ids have several rows with different labels: their labels are not used"
-            ),
+            match ambiguous_encoders {
+                1 => "1 encoder id has several rows with different labels: they are not used".to_owned(),
+                several => format!("{several} encoder ids have several rows with different labels: they are not used"),
+            },
         ));
     }
 
@@ -782,7 +794,10 @@ fn of_process(
     if late > 0 {
         notes.push(Note::warning(
             "ends_after_recording",
-            format!("{late} submissions of the process end after the recording: they are left out as invalid"),
+            format!(
+                "{} of the process with an end after the recording, left out as invalid",
+                plural(late, "submission")
+            ),
         ));
     }
     counted
