@@ -1,0 +1,406 @@
+//! The cells of one row: what an opening and a closing tag, a text and an id mean, and what is worth keeping.
+//!
+//! Faults found here have no position yet; the reader adds it.
+
+use super::ids::{IdTable, Pool, Tag, Value};
+use super::{Keep, MAX_DEPTH, Schema, unescaped};
+
+/// What a cell may hold when its references are followed: a stack of 512 frames with long names is a quarter of it.
+const MAX_CELL_BYTES: u64 = 4 << 20;
+/// All distinct cells together may hold this many times their tags (and one cell more): so much where they are names
+/// and labels, which somebody keeps, and so much where they are anything.
+const MAX_GROWTH_OF_TYPES: u64 = 64;
+const MAX_GROWTH_OF_ALL: u64 = 1024;
+
+/// A fault inside a row, before it has a position.
+pub(super) enum Fault {
+    Syntax(String),
+    TooManyCells,
+    Layout { expected: String, found: String },
+    Dangling { found: String, id: u64 },
+    TooDeep,
+    TooLarge,
+    TooManyNames,
+}
+
+/// Builds the cells of one row and remembers what ids stand for.
+pub(super) struct Cells {
+    pub(super) pool: Pool,
+    pub(super) ids: IdTable,
+    keep_all: bool,
+    /// By tag: whether its values are kept (not used with `keep_all`).
+    kept: Vec<bool>,
+    sentinel: Tag,
+    /// Its name is only in `fmt`.
+    process: Tag,
+    /// Joins the parts of a label: its white space counts.
+    narrative: Tag,
+    fmt: Tag,
+    own_text: Tag,
+    pub(super) row: Vec<Value>,
+    pub(super) open: Vec<Open>,
+    scratch: Vec<Value>,
+    text: String,
+    /// Bytes of tags so far.
+    tag_bytes: u64,
+    /// Bytes that the composites so far would take if each were written in full.
+    full_bytes: u64,
+    /// What the open elements show (`fmt`), one after the other: a leaf's is never kept.
+    shown: String,
+}
+
+/// An element that is not closed yet.
+pub(super) struct Open {
+    tag: Tag,
+    id: Option<u64>,
+    keep: bool,
+    /// What it stands for when it is a reference or a sentinel.
+    known: Option<Value>,
+    children_from: usize,
+    /// Where its `fmt` begins, if it has one.
+    shown_from: Option<usize>,
+    has_children: bool,
+}
+
+/// What makes up a label or a process, so that ids inside them are kept when they are.
+const PARTS: &[&str] = &["string", "metal-object-label", "narrative-text", "pid"];
+
+impl Cells {
+    pub(super) fn new(keep: Keep<'_>) -> Self {
+        let mut pool = Pool::default();
+        let mut known = |name: &str| pool.tag(name).unwrap_or(Value::NULL.tag());
+        let (sentinel, process, narrative) = (known("sentinel"), known("process"), known("narrative-text"));
+        let (fmt, own_text) = (known("@fmt"), known("@text"));
+        let mut cells = Cells {
+            pool,
+            ids: IdTable::default(),
+            keep_all: matches!(keep, Keep::All),
+            kept: Vec::new(),
+            sentinel,
+            process,
+            narrative,
+            fmt,
+            own_text,
+            row: Vec::new(),
+            open: Vec::new(),
+            scratch: Vec::new(),
+            text: String::new(),
+            tag_bytes: 0,
+            full_bytes: 0,
+            shown: String::new(),
+        };
+        if let Keep::Types(types) = keep {
+            for name in types.iter().chain(PARTS) {
+                if let Some(tag) = cells.tag(name)
+                    && let Some(kept) = cells.kept.get_mut(tag_index(tag))
+                {
+                    *kept = true;
+                }
+            }
+        }
+        cells
+    }
+
+    pub(super) fn tag(&mut self, name: &str) -> Option<Tag> {
+        let tag = self.pool.tag(name)?;
+        if self.kept.len() <= tag_index(tag) {
+            self.kept.resize(tag_index(tag) + 1, false);
+        }
+        Some(tag)
+    }
+
+    fn keeps(&self, tag: Tag) -> bool {
+        self.keep_all || self.kept.get(tag_index(tag)).copied().unwrap_or(false)
+    }
+
+    pub(super) fn begin_row(&mut self) {
+        self.row.clear();
+        self.open.clear();
+        self.scratch.clear();
+        self.shown.clear();
+    }
+
+    pub(super) fn start(&mut self, content: &str, name: &str, schema: &Schema) -> Result<(), Fault> {
+        self.tag_bytes += content.len() as u64;
+        let tag = match self.open.last_mut() {
+            Some(parent) => {
+                parent.has_children = true;
+                if self.open.len() >= MAX_DEPTH {
+                    return Err(Fault::TooDeep);
+                }
+                // `@fmt` is how an attribute is called here; no XML name begins like that.
+                if name.starts_with('@') {
+                    return Err(Fault::Syntax(format!("<{name}> is no element name")));
+                }
+                match self.pool.known_tag(name) {
+                    Some(tag) => tag,
+                    None => self.tag(name).ok_or(Fault::TooManyNames)?,
+                }
+            }
+            None => {
+                let column = schema.columns.get(self.row.len()).ok_or(Fault::TooManyCells)?;
+                if name == column.kind {
+                    column.tag
+                } else if name == "sentinel" {
+                    self.sentinel
+                } else if column.kind == "any" {
+                    self.tag(name).ok_or(Fault::TooManyNames)?
+                } else {
+                    return Err(Fault::Layout {
+                        expected: format!("<{}>", column.kind),
+                        found: format!("<{name}>"),
+                    });
+                }
+            }
+        };
+        let keep = self.keeps(tag);
+        let children_from = self.scratch.len();
+        let mut shown_from = None;
+        let wants_attributes = self.keep_all || tag == self.process;
+        let attributes = content.get(name.len()..).unwrap_or("");
+        let (mut id, mut reference) = (None, None);
+        if let Some((key, number)) = id_or_ref(attributes, wants_attributes) {
+            match key {
+                Key::Id => id = Some(number),
+                Key::Ref => reference = Some(number),
+            }
+        } else {
+            for attribute in Attributes(attributes) {
+                let (key, value) = attribute.map_err(Fault::Syntax)?;
+                let number = || {
+                    value
+                        .trim()
+                        .parse::<u64>()
+                        .map_err(|_| Fault::Syntax(format!("{key}=\"{value}\" is not a number")))
+                };
+                match key {
+                    "id" => id = Some(number()?),
+                    "ref" => reference = Some(number()?),
+                    "fmt" if keep && wants_attributes => {
+                        shown_from = Some(self.shown.len());
+                        self.shown.push_str(unescaped(value).trim());
+                    }
+                    "fmt" => {}
+                    _ if keep && self.keep_all => {
+                        let tag = self.tag(&format!("@{key}")).ok_or(Fault::TooManyNames)?;
+                        let text = self.pool.text(&unescaped(value));
+                        self.scratch.push(Value::text(tag, text));
+                    }
+                    _ => {}
+                }
+            }
+        }
+        let known = if tag == self.sentinel {
+            Some(Value::NULL)
+        } else if let Some(number) = reference.filter(|_| keep) {
+            let value = self.ids.get(number);
+            if value == Value::UNDEFINED {
+                return Err(Fault::Dangling {
+                    found: format!("<{name}>"),
+                    id: number,
+                });
+            }
+            if value.tag() != tag && value != Value::NULL {
+                let found = format!(
+                    "a reference to id {number}, which is a <{}>",
+                    self.pool.tag_name(value.tag())
+                );
+                return Err(Fault::Layout {
+                    expected: format!("<{name}>"),
+                    found,
+                });
+            }
+            Some(value)
+        } else {
+            None
+        };
+        self.text.clear();
+        self.open.push(Open {
+            tag,
+            id,
+            keep,
+            known,
+            children_from,
+            shown_from,
+            has_children: false,
+        });
+        Ok(())
+    }
+
+    /// Text counts only inside a leaf: what follows a closed child is nobody's.
+    pub(super) fn text(&mut self, text: &str) {
+        if self
+            .open
+            .last()
+            .is_some_and(|open| open.keep && !open.has_children && open.known.is_none())
+        {
+            self.text.push_str(text);
+        }
+    }
+
+    pub(super) fn end(&mut self) -> Result<(), Fault> {
+        let Some(open) = self.open.pop() else { return Ok(()) };
+        let value = match open.known {
+            Some(value) => value,
+            None if !open.keep => Value::UNDEFINED,
+            None => self.value(&open)?,
+        };
+        self.scratch.truncate(open.children_from);
+        if let Some(from) = open.shown_from {
+            self.shown.truncate(from);
+        }
+        if let Some(id) = open.id {
+            self.ids.define(id, value);
+        }
+        match self.open.last() {
+            None => self.row.push(value),
+            Some(parent) if parent.keep && (open.keep || value == Value::NULL) => {
+                if self.scratch.len() as u64 > MAX_CELL_BYTES {
+                    return Err(Fault::TooLarge);
+                }
+                self.scratch.push(value);
+            }
+            Some(_) => {}
+        }
+        Ok(())
+    }
+
+    fn value(&mut self, open: &Open) -> Result<Value, Fault> {
+        // `fmt` alone makes a composite only of a process, whose name stands nowhere else.
+        let composite = open.has_children || open.tag == self.process || self.scratch.len() > open.children_from;
+        if composite {
+            if let Some(shown) = open.shown_from.and_then(|from| self.shown.get(from..)) {
+                let text = self.pool.text(shown);
+                self.scratch.push(Value::text(self.fmt, text));
+            }
+            if !open.has_children && !self.text.trim().is_empty() {
+                let text = self.pool.text(self.text.trim());
+                self.scratch.push(Value::text(self.own_text, text));
+            }
+            let children = self.scratch.get(open.children_from..).unwrap_or(&[]);
+            let (composite, new) = self.pool.composite(children);
+            // A value that refers to a value that refers to a value … is as deep as the file is long, and one that
+            // refers to another twice can double its text at every step.
+            let size = self.pool.size(composite);
+            if size.levels > MAX_DEPTH {
+                return Err(Fault::TooDeep);
+            }
+            if new {
+                self.full_bytes = self.full_bytes.saturating_add(size.bytes);
+            }
+            let growth = if self.keep_all {
+                MAX_GROWTH_OF_ALL
+            } else {
+                MAX_GROWTH_OF_TYPES
+            };
+            if size.bytes > MAX_CELL_BYTES || self.full_bytes > MAX_CELL_BYTES + growth * self.tag_bytes {
+                return Err(Fault::TooLarge);
+            }
+            return Ok(Value::composite(open.tag, composite));
+        }
+        let text = if open.tag == self.narrative {
+            self.text.as_str()
+        } else {
+            self.text.trim()
+        };
+        Ok(
+            match plain_number(text).and_then(|number| Value::number(open.tag, number)) {
+                Some(value) => value,
+                None => Value::text(open.tag, self.pool.text(text)),
+            },
+        )
+    }
+}
+
+fn tag_index(tag: Tag) -> usize {
+    usize::from(tag.number())
+}
+
+/// A decimal number whose text can be written back from it.
+fn plain_number(text: &str) -> Option<u64> {
+    let bytes = text.as_bytes();
+    let first = *bytes.first()?;
+    if bytes.len() > 16 || (first == b'0' && bytes.len() > 1) {
+        return None;
+    }
+    let mut number = 0u64;
+    for byte in bytes {
+        let digit = byte.wrapping_sub(b'0');
+        if digit > 9 {
+            return None;
+        }
+        number = number * 10 + u64::from(digit);
+    }
+    Some(number)
+}
+
+enum Key {
+    Id,
+    Ref,
+}
+
+/// The usual case, ` id="12" fmt="…"` or ` ref="12"` and nothing else, without a general attribute parser.
+fn id_or_ref(attributes: &str, wants_all: bool) -> Option<(Key, u64)> {
+    let (key, rest) = if let Some(rest) = attributes.strip_prefix(" ref=\"") {
+        (Key::Ref, rest)
+    } else {
+        (Key::Id, attributes.strip_prefix(" id=\"")?)
+    };
+    let mut number = 0u64;
+    for (at, byte) in rest.bytes().enumerate() {
+        match byte {
+            b'0'..=b'9' if at < 19 => number = number * 10 + u64::from(byte - b'0'),
+            b'"' if at > 0 => {
+                let more = rest.get(at + 1..).unwrap_or("");
+                let only_fmt = || {
+                    more.strip_prefix(" fmt=\"")
+                        .and_then(|fmt| fmt.split_once('"'))
+                        .is_some_and(|(_, more)| more.is_empty())
+                };
+                return (more.is_empty() || (!wants_all && matches!(key, Key::Id) && only_fmt()))
+                    .then_some((key, number));
+            }
+            _ => return None,
+        }
+    }
+    None
+}
+
+/// Attributes of a tag, values raw.
+pub(super) struct Attributes<'a>(pub(super) &'a str);
+
+impl<'a> Iterator for Attributes<'a> {
+    type Item = Result<(&'a str, &'a str), String>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        let rest = self.0.trim_start();
+        if rest.is_empty() {
+            return None;
+        }
+        let parsed = attribute(rest);
+        self.0 = match &parsed {
+            Some((_, _, rest)) => rest,
+            None => "",
+        };
+        Some(match parsed {
+            Some((key, value, _)) => Ok((key, value)),
+            None => Err(format!(
+                "a malformed attribute near `{}`",
+                rest.chars().take(24).collect::<String>()
+            )),
+        })
+    }
+}
+
+fn attribute(text: &str) -> Option<(&str, &str, &str)> {
+    let (key, rest) = text.split_once('=')?;
+    let key = key.trim_end();
+    let valid = |c: char| c.is_alphanumeric() || matches!(c, '-' | '_' | '.' | ':');
+    if key.is_empty() || !key.chars().all(valid) {
+        return None;
+    }
+    let rest = rest.trim_start();
+    let quote = rest.chars().next().filter(|c| matches!(c, '"' | '\''))?;
+    let (value, rest) = rest.get(1..)?.split_once(quote)?;
+    Some((key, value, rest))
+}
