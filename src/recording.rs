@@ -4,6 +4,8 @@
 //! they are read (in file order), and pairs are joined to the submission map as soon as a run is complete, so
 //! that both timing tables look the same from then on.
 
+mod pairing;
+
 use std::collections::BTreeMap;
 use std::io::Read;
 use std::path::Path;
@@ -18,7 +20,7 @@ use crate::model::{
 use crate::source::{self, Source};
 use crate::tables::contents::{Contents, run_number};
 use crate::tables::encoders::EncoderRow;
-use crate::tables::execution_points::{self, PointRow};
+use crate::tables::execution_points::PointRow;
 use crate::tables::gpu_info::GpuRow;
 use crate::tables::gpu_intervals::IntervalRow;
 use crate::tables::shaders::{ShaderRow, ShaderSampleRow};
@@ -27,6 +29,7 @@ use crate::tables::submission_map::MapRow;
 use crate::tables::{NEEDED, ProcessId, TYPES, Table, Texts};
 use crate::xctrace::{Bundle, XctraceOptions};
 use crate::xml::{ExportReader, Keep, Part};
+use pairing::Pairing;
 
 /// A run takes memory even when its tables are empty; recordings have a few.
 const MAX_RUNS: usize = 10_000;
@@ -624,106 +627,5 @@ impl TimingTable {
             depth: row.depth,
             mapped: true,
         });
-    }
-}
-
-/// Open starts by channel and submission.
-#[derive(Debug, Clone, Default)]
-struct Pairing {
-    open: HashMap<(u64, SubmissionId), Start>,
-    channels: HashMap<u64, NameId>,
-}
-
-#[derive(Debug, Clone, Copy)]
-struct Start {
-    time: u64,
-    /// A second start of the same ns as the end that will close the first: at one ns an end comes before a start.
-    next: Option<u64>,
-}
-
-impl Pairing {
-    fn push(&mut self, row: &PointRow, table: &mut TimingTable, label: LabelId, texts: &mut Texts) {
-        let (Some(time), Some(function)) = (row.time, row.function) else {
-            table.left_out.add(Reason::Invalid, 1, None);
-            return;
-        };
-        let id = row.submission.and_then(SubmissionId::new);
-        if function != execution_points::START && function != execution_points::END {
-            table.left_out.add(Reason::OtherFunction, 1, None);
-            return;
-        }
-        let Some(id) = id else {
-            table.left_out.add(Reason::Invalid, 1, None);
-            return;
-        };
-        let key = (row.channel.unwrap_or(u64::MAX), id);
-        if function == execution_points::START {
-            match self.open.get_mut(&key) {
-                None => {
-                    self.open.insert(key, Start { time, next: None });
-                }
-                Some(start) => {
-                    // Three starts in a row: the first can no longer be closed by an end of the second's ns.
-                    if let Some(second) = start.next.replace(time) {
-                        start.time = second;
-                        table.left_out.add(Reason::UnpairedStart, 1, None);
-                    }
-                }
-            }
-            return;
-        }
-        let Some(start) = self.open.remove(&key) else {
-            table.left_out.add(Reason::UnpairedEnd, 1, None);
-            return;
-        };
-        let from = match start.next {
-            Some(next) if next == time => {
-                self.open.insert(key, Start { time: next, next: None });
-                start.time
-            }
-            Some(next) => {
-                table.left_out.add(Reason::UnpairedStart, 1, None);
-                next
-            }
-            None => start.time,
-        };
-        let Some(duration) = time.checked_sub(from) else {
-            table.left_out.add(Reason::Invalid, 2, None);
-            return;
-        };
-        let channel = match row.channel {
-            Some(channel) => *self
-                .channels
-                .entry(channel)
-                .or_insert_with(|| texts.names.intern(&execution_points::channel_name(channel))),
-            None => texts.names.intern("(no channel)"),
-        };
-        table.measured.push(Measured {
-            submission: Submission {
-                start: Timestamp(from),
-                duration: Nanos(duration),
-                id: Some(id),
-                encoder: None,
-                command_buffer: None,
-                latency: None,
-                channel,
-                label,
-            },
-            process: None,
-            gpu: None,
-            depth: 0,
-            mapped: false,
-        });
-    }
-
-    fn finish(self, table: &mut TimingTable) {
-        let open: u64 = self
-            .open
-            .values()
-            .map(|start| 1 + u64::from(start.next.is_some()))
-            .sum();
-        if open > 0 {
-            table.left_out.add(Reason::UnpairedStart, open, None);
-        }
     }
 }
