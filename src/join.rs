@@ -733,14 +733,14 @@ fn belongs(texts: &Texts, selection: &Selection, process: Option<ProcessId>) -> 
 }
 
 /// Submissions of the process with usable times; the rest is counted.
-fn of_process(
-    table: &TimingTable,
+fn of_process<'a>(
+    table: &'a TimingTable,
     selection: &Selection,
     timing: Timing,
     recorded: Option<Nanos>,
     left_out: &mut LeftOut,
     notes: &mut Vec<Note>,
-) -> Vec<Measured> {
+) -> Vec<&'a Measured> {
     let rows = if timing == Timing::Points { 2 } else { 1 };
     let mut counted = Vec::new();
     let mut late = 0u64;
@@ -753,7 +753,7 @@ fn of_process(
             late += u64::from(chosen);
             Reason::Invalid
         } else if selection.all {
-            counted.push(*measured);
+            counted.push(measured);
             continue;
         } else if !measured.mapped {
             Reason::NoMapping
@@ -762,7 +762,7 @@ fn of_process(
         } else if !chosen {
             Reason::OtherProcess
         } else {
-            counted.push(*measured);
+            counted.push(measured);
             continue;
         };
         left_out.add(reason, rows, duration);
@@ -777,7 +777,7 @@ fn of_process(
 }
 
 /// Leaves out rows that repeat a shallower row of the same process, channel and encoder.
-fn without_nested(mut counted: Vec<Measured>, timing: Timing, left_out: &mut LeftOut) -> Vec<Measured> {
+fn without_nested<'a>(mut counted: Vec<&'a Measured>, timing: Timing, left_out: &mut LeftOut) -> Vec<&'a Measured> {
     if timing == Timing::Points || counted.iter().all(|measured| measured.depth == 0) {
         return counted;
     }
@@ -792,7 +792,7 @@ fn without_nested(mut counted: Vec<Measured>, timing: Timing, left_out: &mut Lef
     let deep: BTreeSet<Key> = counted
         .iter()
         .filter(|measured| measured.depth > 0)
-        .filter_map(key)
+        .filter_map(|measured| key(measured))
         .collect();
     let mut groups: BTreeMap<Key, Vec<usize>> = BTreeMap::new();
     for (at, measured) in counted.iter().enumerate() {
@@ -817,7 +817,7 @@ fn without_nested(mut counted: Vec<Measured>, timing: Timing, left_out: &mut Lef
 
 /// A row is nested when a row of less depth begins no later and ends no earlier. Depth by depth, with the latest
 /// end among shallower rows up to a start kept in a Fenwick tree: n log n also when everything overlaps.
-fn mark_nested(rows: &[Measured], mut group: Vec<usize>, nested: &mut [bool]) {
+fn mark_nested(rows: &[&Measured], mut group: Vec<usize>, nested: &mut [bool]) {
     let span = |at: usize| {
         rows.get(at).map_or((0, 0, 0), |row| {
             (row.submission.start.0, row.submission.end().0, row.depth)
@@ -856,8 +856,8 @@ fn mark_nested(rows: &[Measured], mut group: Vec<usize>, nested: &mut [bool]) {
 }
 
 /// Holds both timing tables against each other, by submission id.
-fn check(intervals: &[Measured], points: &[Measured]) -> CrossCheck {
-    let sorted = |rows: &[Measured]| {
+fn check(intervals: &[&Measured], points: &[&Measured]) -> CrossCheck {
+    let sorted = |rows: &[&Measured]| {
         let mut sorted: Vec<_> = rows
             .iter()
             .filter_map(|row| Some((row.submission.id?, row.submission.start.0, row.submission.duration.0)))
