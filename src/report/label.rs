@@ -23,7 +23,8 @@ pub(crate) fn visible(text: &str) -> String {
         let next = rest.as_str();
         let command = match c {
             // GitHub trims a line before it looks for `::`, and text can be wrapped at any space.
-            ':' => at_word_start && next.starts_with(':'),
+            // A colon at the end may meet one of ours: `name: value`.
+            ':' => at_word_start && (next.is_empty() || next.starts_with(':')),
             // These two are found anywhere in a line.
             '#' => next.starts_with("#[") || next.starts_with("#vso["),
             _ => false,
@@ -97,6 +98,13 @@ pub(super) fn cut(text: &str, columns: usize) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_colon_at_the_end_cannot_meet_ours() {
+        assert_eq!(visible(":"), "\\u{3a}");
+        assert_eq!(visible("a :"), "a \\u{3a}");
+        assert_eq!(visible("a:"), "a:");
+    }
 
     #[test]
     fn what_cannot_be_seen_is_written_out() {
