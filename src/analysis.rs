@@ -3,6 +3,7 @@
 //! What goes in is a [`Request`] (inputs of one or two sides and how to look at them); what comes out is a
 //! [`Comparison`] and, when the user asked to go on without them, the inputs that could not be used.
 
+use std::collections::{HashMap, HashSet};
 use std::path::{Path, PathBuf};
 
 use crate::compare::{Comparison, Settings, Side, Trial, TrialOptions, compare};
@@ -81,6 +82,15 @@ pub fn analyse(request: &Request, progress: &dyn Progress) -> Result<Outcome> {
                 Err(error) if request.keep_going => missing.push((shown, error)),
                 Err(error) => return Err(error),
             }
+        }
+        // Which count belongs to which trial cannot be told any more.
+        if side.units.len() > 1 && !only_units && inputs.len() < side.inputs.len() {
+            return Err(Error::usage(format!(
+                "{} unit counts for {} inputs, of which some are missing",
+                side.units.len(),
+                side.inputs.len()
+            ))
+            .with_help("give --tokens once for all trials, or once per input"));
         }
         Ok(inputs)
     };
@@ -297,20 +307,26 @@ fn shown_inputs<'a>(paths: impl Iterator<Item = &'a Path>) -> Vec<String> {
             .unwrap_or(parts)
             .join("/")
     };
-    parts
-        .iter()
-        .map(|own| {
-            let mut depth = 1;
-            while depth < own.len()
-                && parts
-                    .iter()
-                    .any(|other| other != own && tail(other, depth) == tail(own, depth))
-            {
-                depth += 1;
+    let mut depths: Vec<usize> = vec![1; parts.len()];
+    let deepest = parts.iter().map(Vec::len).max().unwrap_or(0);
+    for depth in 1..deepest {
+        // Tails of this depth that different paths share: those paths need one parent more.
+        let mut first: HashMap<String, &Vec<String>> = HashMap::new();
+        let mut shared: HashSet<String> = HashSet::new();
+        for own in &parts {
+            let tail = tail(own, depth);
+            if first.get(&tail).is_some_and(|other| *other != own) {
+                shared.insert(tail.clone());
             }
-            tail(own, depth)
-        })
-        .collect()
+            first.entry(tail).or_insert(own);
+        }
+        for (own, needed) in parts.iter().zip(&mut depths) {
+            if *needed == depth && depth < own.len() && shared.contains(&tail(own, depth)) {
+                *needed = depth + 1;
+            }
+        }
+    }
+    parts.iter().zip(depths).map(|(own, depth)| tail(own, depth)).collect()
 }
 
 #[cfg(test)]

@@ -91,11 +91,13 @@ pub fn choose_timing(trials: &[RunInput<'_>], choice: TimingChoice) -> Result<Ti
         TimingChoice::Points => &[Timing::Points],
     };
     let mut first_error = None;
+    let mut lacking = false;
     for timing in candidates {
         let mut fits = true;
         for trial in trials {
             match trial.table(*timing) {
                 None => {
+                    lacking = true;
                     fits = false;
                     break;
                 }
@@ -113,7 +115,18 @@ pub fn choose_timing(trials: &[RunInput<'_>], choice: TimingChoice) -> Result<Ti
             return Ok(*timing);
         }
     }
-    Err(first_error.unwrap_or_else(|| no_timing(trials, choice)))
+    Err(match first_error {
+        None => no_timing(trials, choice),
+        Some(error) if lacking && choice == TimingChoice::Auto && trials.len() > 1 => {
+            // The other table does not serve either, and why is worth as much.
+            let origin = error.origin().unwrap_or_default().to_owned();
+            let help = error.help().unwrap_or_default().to_owned();
+            Error::unfit(format!("{}; and {}", error.kind(), no_timing(trials, choice).kind()))
+                .with_origin(origin)
+                .with_help(help)
+        }
+        Some(error) => error,
+    })
 }
 
 fn no_timing(trials: &[RunInput<'_>], choice: TimingChoice) -> Error {
@@ -199,7 +212,7 @@ fn joined(input: &RunInput<'_>, timing: Timing) -> Result<Trace> {
             "the durations add up to more than 584 years: these are no GPU times",
         ));
     }
-    let counted = without_nested(table, counted, timing, &mut left_out);
+    let counted = without_nested(table, texts, counted, timing, &mut left_out);
 
     let cross_check = match timing {
         Timing::Intervals => Timing::Points,
@@ -211,7 +224,7 @@ fn joined(input: &RunInput<'_>, timing: Timing) -> Result<Trace> {
         .map(|other| {
             let mut ignored = (LeftOut::default(), Vec::new());
             let others = of_process(other, &selection, cross_check, recorded, &mut ignored.0, &mut ignored.1);
-            let others = without_nested(other, others, cross_check, &mut ignored.0);
+            let others = without_nested(other, texts, others, cross_check, &mut ignored.0);
             match timing {
                 Timing::Intervals => check((table, &counted), (other, &others)),
                 Timing::Points => check((other, &others), (table, &counted)),
@@ -230,11 +243,13 @@ fn joined(input: &RunInput<'_>, timing: Timing) -> Result<Trace> {
 
     let mut submissions = Vec::with_capacity(counted.len());
     let mut gpu_names: BTreeMap<NameId, u64> = BTreeMap::new();
-    let mut fingerprint = DefaultHasher::new();
-    for measured in &table.measured {
+    // A sum, so that the order of rows counts nowhere.
+    let fingerprint = table.measured.iter().fold(table.rows, |sum, measured| {
         let submission = &measured.submission;
-        (submission.start, submission.duration, submission.id, submission.encoder).hash(&mut fingerprint);
-    }
+        let mut hasher = DefaultHasher::new();
+        (submission.start, submission.duration, submission.id, submission.encoder).hash(&mut hasher);
+        sum.wrapping_add(hasher.finish())
+    });
     for measured in rows_of(table, &counted) {
         let mut submission = measured.submission;
         if let Some(gpu) = measured.gpu {
@@ -326,7 +341,7 @@ fn joined(input: &RunInput<'_>, timing: Timing) -> Result<Trace> {
         shader_sampled_span,
         state: state(input, &names, window),
         notes: input.recording.notes.iter().cloned().chain(notes).collect(),
-        fingerprint: fingerprint.finish(),
+        fingerprint,
         names,
     })
 }

@@ -250,17 +250,15 @@ pub fn is_real_label(phase: &str) -> bool {
 /// A label without the numbers that differ from one token, layer or run to the next; `None` when it says
 /// nothing. Each part of `A & B` is treated alone.
 fn normalize(label: &str) -> Option<String> {
-    let parts: Vec<&str> = label.split(" & ").map(without_index).collect();
+    let parts: Vec<String> = label
+        .split(" & ")
+        .map(without_index)
+        .map(without_number_segments)
+        .collect();
     if parts.iter().all(|part| part.is_empty() || is_default_name(part)) {
         return None;
     }
-    Some(
-        parts
-            .into_iter()
-            .map(without_number_segments)
-            .collect::<Vec<_>>()
-            .join(" & "),
-    )
+    Some(parts.join(" & "))
 }
 
 /// Removes a leading `[N] `, as in `[3] attn.qkv`.
@@ -273,14 +271,10 @@ fn without_index(label: &str) -> &str {
     }
 }
 
-/// Drops the all-digit segments of `layers.12.attn`; a label of digits only stays.
+/// Drops the all-digit segments of `layers.12.attn`; of digits only, nothing stays: a number is no phase.
 fn without_number_segments(label: &str) -> String {
     let kept: Vec<&str> = label.split('.').filter(|segment| !is_number(segment)).collect();
-    if kept.is_empty() {
-        label.to_owned()
-    } else {
-        kept.join(".")
-    }
+    kept.join(".")
 }
 
 /// Names that Metal gives when the program sets none, with or without their number.
@@ -585,8 +579,10 @@ mod tests {
             ("attn.qkv", "e", "attn.qkv", false),
             ("[3] layers.12.attn", "", "layers.attn", false),
             ("layers.12.attn.3", "", "layers.attn", false),
-            ("12", "", "12", false),
-            ("3.4", "", "3.4", false),
+            ("12", "", UNLABELLED, false),
+            ("3.4", "", UNLABELLED, false),
+            ("12", "attn", "attn", false),
+            ("[3] 1.2", "ffn", "ffn", false),
             ("layer12", "", "layer12", false),
             ("[x] attn", "", "[x] attn", false),
             ("[3]", "", "[3]", false),

@@ -75,9 +75,9 @@ struct SharedArgs {
     /// Units per trial: one number, or one per trial (64,64,128)
     #[arg(long, value_name = "N", value_delimiter = ',', value_parser = parse_units, help_heading = "Units")]
     units: Vec<u64>,
-    /// What a unit is called
-    #[arg(long, value_name = "WORD", default_value = "token", value_parser = parse_unit, help_heading = "Units")]
-    unit: String,
+    /// What a unit is called [default: token]
+    #[arg(long, value_name = "WORD", value_parser = parse_unit, conflicts_with = "tokens", help_heading = "Units")]
+    unit: Option<String>,
     /// Which process: a name, a pid, a glob, or `all` [default: the recorded one]
     #[arg(long, value_name = "NAME|PID|GLOB", help_heading = "What counts")]
     process: Option<String>,
@@ -97,6 +97,9 @@ struct SharedArgs {
     #[arg(long, value_name = "TIMES", help_heading = "Tables")]
     buckets: Option<String>,
     /// Kernel family rules (TOML), tried before the built-in ones
+    ///
+    /// Each rule is `[[rule]]` with a `prefix` of the name behind `kernel_` and the `family` that it means; the first
+    /// that fits counts.
     #[arg(long, value_name = "FILE", help_heading = "Tables")]
     kernel_rules: Option<PathBuf>,
     /// Show every kernel name
@@ -246,13 +249,18 @@ impl SharedArgs {
 
     fn run(self, a: SideRequest, b: Option<SideRequest>, console: Console) -> Result<ExitStatus, Stop> {
         let inputs: Vec<&PathBuf> = a.inputs.iter().chain(b.iter().flat_map(|side| &side.inputs)).collect();
+        if self.unit.is_some() && a.units.is_empty() && b.as_ref().is_none_or(|b| b.units.is_empty()) {
+            return Err(Error::usage("--unit names what --units counts, which is not given")
+                .with_help("give the number with --units N")
+                .into());
+        }
         let plan = OutputPlan::new(&self.output, &inputs)?;
         let request = Request {
             trial: self.trial()?,
             a,
             b,
             timing: self.timing,
-            unit: self.unit.clone(),
+            unit: self.unit.clone().unwrap_or_else(|| "token".to_owned()),
             read: self.read.options(),
             keep_going: self.keep_going,
         };

@@ -156,7 +156,17 @@ pub fn main() -> ExitCode {
         crate::xctrace::end_children();
         std::process::exit(130);
     });
-    let args = Args::parse();
+    let args = match Args::try_parse() {
+        Ok(args) => args,
+        // Help and version are asked for; anything else quotes what was typed.
+        Err(error) if !error.use_stderr() => error.exit(),
+        Err(error) => {
+            for line in error.render().to_string().lines() {
+                eprintln!("{}", crate::report::visible(line));
+            }
+            return ExitCode::from(2);
+        }
+    };
     if let Err(error) = interrupted {
         eprintln!("warning: Ctrl-C may leave xctrace running: {error}");
     }

@@ -119,9 +119,9 @@ pub(super) fn to_stdout(
         .map_err(|error| stdout_failed(error, status))
 }
 
-/// Columns of the terminal; 100 when standard output is none.
+/// Columns of the terminal; `COLUMNS`, else 100, when standard output is none.
 pub(super) fn width() -> usize {
-    terminal_size::terminal_size_of(io::stdout())
-        .map_or(100, |(width, _)| usize::from(width.0))
-        .max(40)
+    let asked = || std::env::var("COLUMNS").ok()?.parse().ok();
+    let terminal = terminal_size::terminal_size_of(io::stdout()).map(|(width, _)| usize::from(width.0));
+    terminal.or_else(asked).unwrap_or(100).clamp(40, 1_000)
 }

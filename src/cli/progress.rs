@@ -21,7 +21,6 @@ struct State {
     bar: ProgressBar,
     begun: Instant,
     shown: bool,
-    pending: u64,
 }
 
 impl Bar {
@@ -34,7 +33,6 @@ impl Bar {
                     bar,
                     begun: Instant::now(),
                     shown: false,
-                    pending: 0,
                 })
             }),
         }
@@ -87,12 +85,7 @@ impl Progress for Bar {
     fn advance(&self, bytes: u64) {
         if let Some(state) = &self.state {
             let mut state = state.borrow_mut();
-            state.pending += bytes;
-            // The bar has a lock of its own; a megabyte at a time is often enough for an eye.
-            if state.pending >= 1 << 20 || state.bar.length().is_none() {
-                state.bar.inc(state.pending);
-                state.pending = 0;
-            }
+            state.bar.inc(bytes);
             if !state.shown && state.begun.elapsed() > PATIENCE {
                 state.shown = true;
                 state.bar.set_draw_target(ProgressDrawTarget::stderr());

@@ -1,6 +1,6 @@
 //! `rows`: any table of any schema as CSV or JSON Lines, streamed.
 
-use std::io::{self, BufRead, Write};
+use std::io::{self, IsTerminal, Read, Write};
 use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
@@ -11,6 +11,7 @@ use super::values::ReadArgs;
 use super::{Console, ExitStatus, Stop, print_warning, stdout_failed};
 use crate::error::{Error, Result};
 use crate::recording::RunChoice;
+use crate::report::visible;
 use crate::source::{self, Source};
 use crate::tables::contents::{Contents, run_number};
 use crate::xctrace::Bundle;
@@ -193,6 +194,7 @@ struct Printer {
     /// Runs of the table that were met, without a choice among them.
     runs: Vec<u64>,
     seen: Vec<String>,
+    terminal: bool,
     header: Option<Vec<String>>,
     printed: u64,
     out: csv::Writer<io::BufWriter<io::Stdout>>,
@@ -209,6 +211,7 @@ impl Printer {
             contents: None,
             runs: Vec::new(),
             seen: Vec::new(),
+            terminal: io::stdout().is_terminal(),
             header: None,
             printed: 0,
             out: csv::WriterBuilder::new().from_writer(io::BufWriter::new(io::stdout())),
@@ -219,7 +222,7 @@ impl Printer {
         self.header.is_some() && self.printed >= self.limit
     }
 
-    fn read(&mut self, input: impl BufRead) -> Result<(), Stop> {
+    fn read(&mut self, input: impl Read) -> Result<(), Stop> {
         let mut reader = ExportReader::new(input, Keep::All);
         loop {
             let (schema, run) = match reader.next_part()? {
@@ -263,8 +266,9 @@ impl Printer {
                 if !self.runs.contains(&number) {
                     self.runs.push(number);
                 }
-                if self.runs.len() > 1 {
-                    return Err(Error::unfit("the table is there for several runs")
+                let listed = self.contents.as_ref().map_or(0, |contents| contents.runs.len());
+                if self.runs.len() > 1 || listed > 1 {
+                    return Err(Error::unfit("the recording has several runs")
                         .with_help("choose one with --run N, or print all with --run all"));
                 }
                 Ok(true)
@@ -314,9 +318,10 @@ impl Printer {
         match self.format {
             RowsFormat::Csv => {
                 for (at, text) in columns {
-                    self.out
-                        .write_field(csv_field(row.cell(*at), *text))
-                        .map_err(csv_failed)?;
+                    let field = csv_field(row.cell(*at), *text);
+                    // On a terminal a label must not move the cursor; a file gets the bytes of the trace.
+                    let field = if self.terminal { visible(&field) } else { field };
+                    self.out.write_field(field).map_err(csv_failed)?;
                 }
                 self.out.write_record(None::<&[u8]>).map_err(csv_failed)
             }
@@ -477,7 +482,7 @@ fn csv_field(cell: Cell<'_>, text: bool) -> String {
 
 /// A spreadsheet takes a text that begins like this for a formula.
 fn guarded(field: String) -> String {
-    if field.starts_with(['=', '+', '-', '@', '\t', '\r']) {
+    if field.starts_with(['=', '+', '-', '@', '\t', '\r']) || field.starts_with("::") {
         format!("'{field}")
     } else {
         field

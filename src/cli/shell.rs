@@ -28,7 +28,9 @@ pub(super) struct ManArgs {
 pub(super) fn completions(args: &CompletionsArgs) -> Result<ExitStatus, Stop> {
     let mut script = Vec::new();
     clap_complete::generate(args.shell, &mut super::Args::command(), "trace-attr", &mut script);
-    to_stdout(ExitStatus::Done, |out| out.write_all(&script))?;
+    // For a name with a hyphen, clap_complete's bash script (4.6) sets one spelling of a command and looks for another.
+    let script = String::from_utf8_lossy(&script).replace("trace__subcmd__attr", "trace__attr");
+    to_stdout(ExitStatus::Done, |out| out.write_all(script.as_bytes()))?;
     Ok(ExitStatus::Done)
 }
 

@@ -3,6 +3,7 @@
 use super::notes::no_labels;
 use super::words::{count, rate, short, side_names, sign, size, slash_unit};
 use super::{Cell, Change, Comparison, Finding, Row, Side};
+use crate::attribution::is_real_label;
 
 /// How many phases are told.
 const PHASES: usize = 3;
@@ -70,8 +71,11 @@ fn submissions(comparison: &Comparison) -> Vec<Finding> {
     findings
 }
 
-/// Rows in which A takes longer, most first.
+/// Rows in which A takes longer, most first; then, where one side sets no labels, where A's own time goes.
+///
+/// Without labels on a side a phase or a family of the other has no counterpart: its time is no difference.
 fn deltas(comparison: &Comparison, b: &Side) -> Vec<Finding> {
+    let comparable = no_labels(&comparison.a).is_none() && no_labels(b).is_none();
     let sections: [(&'static str, &[Row], usize); 4] = [
         ("phases", &comparison.phases, PHASES),
         ("encoders", &comparison.encoders, 1),
@@ -80,10 +84,15 @@ fn deltas(comparison: &Comparison, b: &Side) -> Vec<Finding> {
     ];
     let mut found: Vec<(f64, Finding)> = Vec::new();
     for (section, rows, most) in sections {
+        if section == "phases" && !comparable {
+            continue;
+        }
         let mut slower: Vec<(f64, &Row, &Change)> = rows
             .iter()
             .filter_map(|row| row.change.as_ref().map(|change| (change.delta_us(), row, change)))
-            .filter(|(delta, _, _)| *delta > 0.0)
+            .filter(|(delta, _, change)| {
+                *delta > 0.0 && (comparable || section != "encoders" || matches!(change, Change::Both { .. }))
+            })
             .collect();
         slower.sort_by(|x, y| y.0.total_cmp(&x.0).then_with(|| x.1.key.cmp(&y.1.key)));
         for (delta, row, change) in slower.into_iter().take(most) {
@@ -100,7 +109,19 @@ fn deltas(comparison: &Comparison, b: &Side) -> Vec<Finding> {
     }
     // Stable: equal deltas keep the order of the sections.
     found.sort_by(|x, y| y.0.total_cmp(&x.0));
-    found.into_iter().map(|(_, finding)| finding).collect()
+    let mut findings: Vec<Finding> = found.into_iter().map(|(_, finding)| finding).collect();
+    if !comparable && no_labels(&comparison.a).is_none() {
+        let own = largest(comparison)
+            .into_iter()
+            .filter(|finding| is_real_label(&finding.key));
+        findings.extend(own.map(|finding| Finding {
+            delta_us: None,
+            share_pct: None,
+            text: format!("{}'s own time, not a difference: {}", comparison.a.name, finding.text),
+            ..finding
+        }));
+    }
+    findings
 }
 
 fn delta_text(comparison: &Comparison, b: &Side, section: &str, row: &Row, change: &Change) -> String {
@@ -117,10 +138,6 @@ fn delta_text(comparison: &Comparison, b: &Side, section: &str, row: &Row, chang
         text += &format!(" ({} % of {name_b}'s total)", short(share));
     }
     match change {
-        // Without labels on side B there is nothing that the row could be held against.
-        Change::OnlyA { .. } if section == "phases" && no_labels(b).is_some() => {
-            text += &format!(": {name_a}'s own, since {name_b} sets no labels");
-        }
         Change::OnlyA { .. } => text += &format!(": only in {name_a}"),
         Change::OnlyB { .. } => text += &format!(": only in {name_b}"),
         Change::Both {

@@ -139,6 +139,7 @@ pub(super) fn notes(comparison: &Comparison) -> Vec<Note> {
     }
     for side in std::iter::once(&comparison.a).chain(&comparison.b) {
         notes.extend(no_labels(side));
+        notes.extend(several_names(side));
         let gpus = gpus(side);
         if comparison.b.is_none() && gpus.len() > 1 {
             notes.push(Note::warning(
@@ -188,6 +189,7 @@ fn from_trials(comparison: &Comparison) -> Vec<Note> {
 fn of_trial(trial: &Trial) -> Vec<Note> {
     [
         time_limit(trial),
+        window_units(trial),
         unlabelled(trial),
         cross_check(trial),
         left_out_share(trial),
@@ -334,6 +336,36 @@ pub(super) fn no_labels(side: &Side) -> Option<Note> {
         "no_labels",
         format!("{what}: its phases cannot be told apart"),
     ))
+}
+
+/// Trials of different programs are hardly trials of one thing.
+fn several_names(side: &Side) -> Option<Note> {
+    let mut names: Vec<&str> = side.trials.iter().map(|trial| trial.process.name.as_str()).collect();
+    names.sort_unstable();
+    names.dedup();
+    (names.len() > 1).then(|| {
+        let text = format!(
+            "the trials of {} are of different processes: {}",
+            side.name,
+            names.join(", ")
+        );
+        Note::warning("processes_differ", text)
+    })
+}
+
+/// Times of a part are divided by the units of the whole.
+fn window_units(trial: &Trial) -> Option<Note> {
+    let units = trial.units?;
+    (trial.all.submissions < trial.submissions_in_process).then(|| {
+        let text = format!(
+            "{}: the window holds {} of {} submissions; its times are divided by all {} units",
+            trial.input,
+            count(trial.all.submissions),
+            count(trial.submissions_in_process),
+            count(units)
+        );
+        Note::remark("window_units", text)
+    })
 }
 
 /// Remarks on how the sides stand to each other.

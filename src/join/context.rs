@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::RunInput;
-use super::process::{Selection, belongs};
+use super::process::Selection;
 use crate::model::{Kernel, NameId, Names, Nanos, RecordingState, ShaderSamples, StateTime, Timestamp, Window};
 use crate::recording::RunTables;
 use crate::tables::Texts;
@@ -12,12 +12,7 @@ use crate::tables::states::StateRow;
 
 pub(super) fn kernels(run: &RunTables, texts: &Texts, selection: &Selection) -> Option<Vec<Kernel>> {
     let mut kernels = BTreeSet::new();
-    for row in run
-        .shaders
-        .as_ref()?
-        .iter()
-        .filter(|row| belongs(texts, selection, row.process))
-    {
+    for row in run.shaders.as_ref()?.iter().filter(|row| selection.has(row.process)) {
         let name = |id: Option<NameId>| id.map_or("", |id| without_id(texts.names.get(id)));
         let (function, pipeline) = (name(row.name), name(row.pipeline));
         if function.is_empty() && pipeline.is_empty() {
@@ -44,7 +39,7 @@ pub(super) fn shader_samples(
         .shader_samples
         .iter()
         .flatten()
-        .filter(|row| belongs(texts, selection, row.process))
+        .filter(|row| selection.has(row.process))
     {
         let (Some(start), Some(duration)) = (row.start, row.duration) else {
             continue;

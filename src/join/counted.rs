@@ -6,7 +6,7 @@ use super::plural;
 use super::process::Selection;
 use crate::model::{CrossCheck, EncoderId, LeftOut, NameId, Nanos, Note, Reason, Timing};
 use crate::recording::{Measured, TimingTable};
-use crate::tables::ProcessId;
+use crate::tables::{ProcessId, Texts};
 
 /// One tick of the 24 MHz GPU clock, rounded up: as far apart as two truncated readings of one moment can be.
 const TICK: u64 = 42;
@@ -35,7 +35,7 @@ pub(super) fn of_process(
     let mut counted = Vec::new();
     let mut late = 0u64;
     for (at, measured) in (0u32..).zip(&table.measured) {
-        let chosen = selection.all || measured.process.is_some_and(|id| selection.ids.contains(&id));
+        let chosen = selection.has(measured.process);
         let duration = Some(measured.submission.duration);
         // The recording's length is written in whole µs.
         let after = recorded.is_some_and(|length| measured.submission.end().0 > length.0.saturating_add(1_000));
@@ -72,6 +72,7 @@ pub(super) fn of_process(
 /// Leaves out rows that repeat a shallower row of the same process, channel and encoder.
 pub(super) fn without_nested(
     table: &TimingTable,
+    texts: &Texts,
     mut counted: Counted,
     timing: Timing,
     left_out: &mut LeftOut,
@@ -79,10 +80,12 @@ pub(super) fn without_nested(
     if timing == Timing::Points || rows_of(table, &counted).all(|measured| measured.depth == 0) {
         return counted;
     }
-    type Key = (Option<ProcessId>, NameId, EncoderId);
+    // One pid is one process, whatever the rows call it.
+    type Key = (Option<Result<u32, ProcessId>>, NameId, EncoderId);
+    let process = |id: ProcessId| texts.get_process(id).and_then(|process| process.pid).ok_or(id);
     let key = |measured: &Measured| -> Option<Key> {
         Some((
-            measured.process,
+            measured.process.map(process),
             measured.submission.channel,
             measured.submission.encoder?,
         ))

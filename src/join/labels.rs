@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
-use super::process::{Selection, belongs};
+use super::process::Selection;
 use super::{RunInput, plural};
 use crate::model::{CommandBufferId, Encoder, EncoderId, Label, LabelId, Names, Nanos, Note, Submission};
 use crate::tables::Texts;
@@ -90,8 +90,10 @@ impl EncoderList {
                 cpu_encode: None,
             };
             let encoder = listed.entry(id).or_insert(new);
-            if encoder.label != label {
+            // Another label, or the same in another command buffer: nobody can say which encoder is meant.
+            if encoder.label != label || encoder.command_buffer != row.command_buffer {
                 encoder.label = ambiguous;
+                encoder.command_buffer = None;
             }
             encoder.cpu_encode = match (encoder.cpu_encode, row.cpu_encode) {
                 (Some(a), Some(b)) => Some(Nanos(a.0.saturating_add(b.0))),
@@ -161,13 +163,12 @@ impl EncoderList {
 
 /// The rows of the encoders list that belong to the process; `None` when there are none.
 fn encoder_rows<'a>(input: &RunInput<'a>, selection: &Selection) -> Option<Vec<&'a EncoderRow>> {
-    let texts = &input.recording.texts;
     let rows: Vec<_> = input
         .run
         .encoders
         .as_ref()?
         .iter()
-        .filter(|row| belongs(texts, selection, row.process))
+        .filter(|row| selection.has(row.process))
         .collect();
     (!rows.is_empty()).then_some(rows)
 }

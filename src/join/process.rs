@@ -38,6 +38,7 @@ impl ProcessChoice {
 /// The processes that count, and how they are shown.
 pub(super) struct Selection {
     pub(super) all: bool,
+    /// In every table: a process that another table knows by another name has its pid all the same.
     pub(super) ids: BTreeSet<ProcessId>,
     pub(super) shown: Process,
     pub(super) notes: Vec<Note>,
@@ -153,7 +154,7 @@ pub(super) fn select(input: &RunInput<'_>, table: &TimingTable, timing: Timing) 
         };
         Selection {
             all: false,
-            ids: chosen.iter().flat_map(|candidate| candidate.ids.clone()).collect(),
+            ids: everywhere(&input.recording.texts, &chosen),
             shown,
             notes,
         }
@@ -191,7 +192,7 @@ pub(super) fn select(input: &RunInput<'_>, table: &TimingTable, timing: Timing) 
         ProcessChoice::Name(name) => {
             let exact: Vec<Candidate> = all
                 .iter()
-                .filter(|candidate| candidate.names.contains(name))
+                .filter(|candidate| candidate.names.contains(name) || shown(&candidate.process()) == *name)
                 .cloned()
                 .collect();
             match exact.len() {
@@ -228,8 +229,18 @@ pub(super) fn select(input: &RunInput<'_>, table: &TimingTable, timing: Timing) 
                     Some(pid) => candidate.pid == Some(pid),
                     None => candidate.names.contains(&target.name),
                 };
-                if let Some(chosen) = all.iter().find(is_target) {
-                    return Ok(found(vec![chosen.clone()], None));
+                let chosen: Vec<Candidate> = all.iter().filter(is_target).cloned().collect();
+                match chosen.len() {
+                    0 => {}
+                    1 => return Ok(found(chosen, None)),
+                    several => {
+                        return Err(Error::unfit(format!(
+                            "{several} processes are called `{}` like the recorded one: {}",
+                            target.name,
+                            list(&chosen)
+                        ))
+                        .with_help("choose one by its pid, or all of them by a glob, such as --process 'name*'"));
+                    }
                 }
                 return Err(Error::unfit(format!(
                     "the recorded process {} has no rows in `{schema}`; processes with GPU rows: {}",
@@ -264,19 +275,21 @@ pub(super) fn select(input: &RunInput<'_>, table: &TimingTable, timing: Timing) 
     }
 }
 
-/// Whether a row of another table is of the chosen process: by pid where it has one, since names vary.
-pub(super) fn belongs(texts: &Texts, selection: &Selection, process: Option<ProcessId>) -> bool {
-    if selection.all {
-        return true;
+/// The ids of the chosen processes in every table: those of their rows, and any with one of their pids.
+fn everywhere(texts: &Texts, chosen: &[Candidate]) -> BTreeSet<ProcessId> {
+    let mut ids: BTreeSet<ProcessId> = chosen
+        .iter()
+        .flat_map(|candidate| candidate.ids.iter().copied())
+        .collect();
+    let pids: BTreeSet<u32> = chosen.iter().filter_map(|candidate| candidate.pid).collect();
+    let same = |process: &Process| process.pid.is_some_and(|pid| pids.contains(&pid));
+    ids.extend(texts.processes().filter(|(_, process)| same(process)).map(|(id, _)| id));
+    ids
+}
+
+impl Selection {
+    /// Whether a row of that process counts.
+    pub(super) fn has(&self, process: Option<ProcessId>) -> bool {
+        self.all || process.is_some_and(|id| self.ids.contains(&id))
     }
-    let Some(id) = process else { return false };
-    if selection.ids.contains(&id) {
-        return true;
-    }
-    let pid = texts.get_process(id).and_then(|process| process.pid);
-    pid.is_some()
-        && selection
-            .ids
-            .iter()
-            .any(|id| texts.get_process(*id).and_then(|process| process.pid) == pid)
 }

@@ -114,7 +114,7 @@ fn event_label(cell: Cell<'_>, names: &mut Names) -> Label {
     Label::Known {
         command_buffer: names.intern(command_buffer),
         encoder: names.intern(encoder),
-        coalesced: whole.contains("Coelasced") || whole.contains("Coalesced"),
+        coalesced: is_coalesced(&whole),
     }
 }
 
@@ -149,44 +149,66 @@ fn before_process(text: &str) -> &str {
     text
 }
 
-/// The two halves of a label; a label without a dividing `:` is an encoder's.
+/// `Coelasced 4 Encoders` (Apple's spelling) somewhere in the text.
+fn is_coalesced(text: &str) -> bool {
+    ["Coelasced ", "Coalesced "].iter().any(|word| {
+        text.match_indices(word).any(|(at, word)| {
+            let rest = text.get(at + word.len()..).unwrap_or("");
+            let after = rest.trim_start_matches(|c: char| c.is_ascii_digit());
+            after.len() < rest.len() && after.starts_with(" Encoder")
+        })
+    })
+}
+
+/// Names that Metal gives encoders, without their number.
+const DEFAULT_ENCODERS: [&str; 4] = [
+    "Compute Command",
+    "Blit Command",
+    "Render Command",
+    "Acceleration Structure Command",
+];
+
+/// The two halves of a label; a label without a dividing `:` is an encoder's. Each rule goes once through the text.
 fn split_label(text: &str) -> (&str, &str) {
+    let bytes = text.as_bytes();
     let single = |at: usize| {
-        let bytes = text.as_bytes();
         bytes.get(at) == Some(&b':')
             && bytes.get(at + 1) != Some(&b':')
             && (at == 0 || bytes.get(at - 1) != Some(&b':'))
     };
-    let colons: Vec<usize> = (0..text.len()).filter(|at| single(*at)).collect();
-    let halves = |at: usize| (text.get(..at).unwrap_or(""), text.get(at + 1..).unwrap_or(""));
-    let after_default_buffer = colons.iter().find(|at| is_default(halves(**at).0, &["Command Buffer"]));
-    let before_default_encoder = colons.iter().find(|at| {
-        is_default(
-            halves(**at).1,
-            &[
-                "Compute Command",
-                "Blit Command",
-                "Render Command",
-                "Acceleration Structure Command",
-            ],
-        )
-    });
-    match after_default_buffer.or(before_default_encoder).or(colons.last()) {
-        Some(at) => halves(*at),
+    let at = after_default_buffer(text)
+        .filter(|at| single(*at))
+        .or_else(|| before_default_encoder(text).filter(|at| single(*at)))
+        .or_else(|| (0..text.len()).rev().find(|at| single(*at)));
+    match at {
+        Some(at) => (text.get(..at).unwrap_or(""), text.get(at + 1..).unwrap_or("")),
         None => ("", text),
     }
 }
 
-/// One of Metal's own names with its number.
-fn is_default(text: &str, names: &[&str]) -> bool {
-    names.iter().any(|name| {
-        text.trim().strip_prefix(name).is_some_and(|rest| {
-            rest.is_empty()
-                || rest
-                    .strip_prefix(' ')
-                    .is_some_and(|n| !n.is_empty() && n.bytes().all(|b| b.is_ascii_digit()))
-        })
-    })
+/// Where a leading `Command Buffer 0` ends.
+fn after_default_buffer(text: &str) -> Option<usize> {
+    let rest = text.trim_start().strip_prefix("Command Buffer")?;
+    let rest = match rest.strip_prefix(' ') {
+        Some(numbered) if numbered.starts_with(|c: char| c.is_ascii_digit()) => {
+            numbered.trim_start_matches(|c: char| c.is_ascii_digit())
+        }
+        _ => rest,
+    };
+    Some(text.len() - rest.trim_start().len())
+}
+
+/// Where the `:` before a trailing `Compute Command 3` is.
+fn before_default_encoder(text: &str) -> Option<usize> {
+    let text = text.trim_end();
+    let stem = text.trim_end_matches(|c: char| c.is_ascii_digit());
+    let stem = if stem.len() < text.len() {
+        stem.strip_suffix(' ')?
+    } else {
+        stem
+    };
+    let before = DEFAULT_ENCODERS.iter().find_map(|name| stem.strip_suffix(name))?;
+    before.trim_end().len().checked_sub(1)
 }
 
 #[cfg(test)]
@@ -212,6 +234,21 @@ mod tests {
         // As long as a text may be, and never closed the right way: once through, not once for each bracket.
         let hostile = "(7)) ".repeat(3 << 20);
         assert_eq!(before_process(&hostile), hostile);
+    }
+
+    #[test]
+    fn a_label_of_many_colons_is_split_in_one_go() {
+        // Two hundred thousand digits and as many colons took minutes when each colon looked at all of them.
+        let n = 200_000;
+        let hostile = format!("Command Buffer {}a{}", "1".repeat(n), ":x".repeat(n));
+        assert_eq!(split_label(&hostile).1, "x");
+    }
+
+    #[test]
+    fn only_apples_words_make_a_label_coalesced() {
+        assert!(is_coalesced("tone ( bench (77) )  Coelasced 4 Encoders"));
+        assert!(!is_coalesced("Coalesced loads:enc"));
+        assert!(!is_coalesced("Coalesced Encoders"));
     }
 
     #[test]

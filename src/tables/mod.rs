@@ -149,6 +149,11 @@ impl Texts {
         usize::try_from(id.0).ok().and_then(|at| self.processes.get(at))
     }
 
+    /// Every process, by id.
+    pub fn processes(&self) -> impl Iterator<Item = (ProcessId, &Process)> {
+        (0u32..).map(ProcessId).zip(&self.processes)
+    }
+
     /// A label cell, through `read` the first time it is met.
     pub fn label(&mut self, key: u64, read: impl FnOnce(&mut Names) -> Label) -> LabelId {
         if let Some(Seen::Label(id)) = self.seen.get(&(key, 2)) {

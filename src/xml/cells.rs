@@ -7,6 +7,10 @@ use super::{Keep, MAX_DEPTH, Schema, unescaped};
 
 /// What a cell may hold when its references are followed: a stack of 512 frames with long names is a quarter of it.
 const MAX_CELL_BYTES: u64 = 4 << 20;
+/// A name or label of an analysis: ten times what anybody writes.
+const MAX_NAME_BYTES: usize = 64 << 10;
+/// All distinct names and labels of an analysis, which are kept several times over.
+const MAX_NAMES_BYTES: usize = 32 << 20;
 /// All distinct cells together may hold this many times their tags (and one cell more): so much where they are names
 /// and labels, which somebody keeps, and so much where they are anything.
 const MAX_GROWTH_OF_TYPES: u64 = 64;
@@ -303,6 +307,9 @@ impl Cells {
         } else {
             self.text.trim()
         };
+        if !self.keep_all && (text.len() > MAX_NAME_BYTES || self.pool.text_bytes() > MAX_NAMES_BYTES) {
+            return Err(Fault::TooLarge);
+        }
         Ok(
             match plain_number(text).and_then(|number| Value::number(open.tag, number)) {
                 Some(value) => value,

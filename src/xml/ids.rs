@@ -235,6 +235,11 @@ impl Pool {
         TextId(at as u64)
     }
 
+    /// Bytes of all distinct texts.
+    pub(super) fn text_bytes(&self) -> usize {
+        self.bytes.len()
+    }
+
     pub(super) fn get_text(&self, id: TextId) -> &str {
         usize::try_from(id.0).map_or("", |at| text_at(&self.bytes, &self.ends, at))
     }

@@ -555,15 +555,17 @@ impl<R: Read> ExportReader<R> {
         if self.reader.get_mut().exceeded {
             return self.limit("one tag or text is longer than 16 MiB");
         }
+        // The input, not the XML, is at fault: it is so where reading stopped.
+        let here = self.at(self.reader.buffer_position());
         let input = self.reader.get_mut();
         match error {
             quick_xml::Error::Io(source) if source.kind() == io::ErrorKind::UnexpectedEof => {
-                Error::new(ErrorKind::Truncated { at })
+                Error::new(ErrorKind::Truncated { at: here })
                     .with_help("the compressed file is cut: copy it again, or make it again")
             }
             quick_xml::Error::Io(source) => {
                 let source = io::Error::new(source.kind(), source.to_string());
-                Error::io(format!("read on after byte {}", at.byte), source)
+                Error::io(format!("read on after byte {}", here.byte), source)
             }
             error => {
                 // A tag that the end of the input cuts in two is a cut file, not bad XML.

@@ -73,8 +73,7 @@ impl View<'_> {
         if let Some(sheet) = sheets.first_mut() {
             let mut line = "µs/sub: median per submission (p50)".to_owned();
             if self.two_sided() {
-                line +=
-                    "; count % and per-sub % split Δ %: (1 + Δ) = (1 + count)(1 + per-sub); share %: Δ of B's TOTAL";
+                line += "; count % and per-sub % split Δ %: (1 + Δ) = (1 + count)(1 + per-sub), per-sub of the mean; share %: Δ of B's TOTAL";
             }
             sheet.footer.push(Line {
                 text: line,
@@ -345,7 +344,7 @@ fn labels(name: &str, side: &Side) -> String {
     let with: u64 = encoders.iter().map(|labels| labels.labelled).sum();
     let all: u64 = encoders.iter().map(|labels| labels.all).sum();
     if encoders.is_empty() {
-        format!("{name}: {share} of GPU time is labelled; no encoders list in the traces")
+        format!("{name}: {share} of GPU time is labelled; no row of its encoders in the traces")
     } else if with == 0 && labelled == 0 {
         format!(
             "{name} sets no labels: 0 of {}, so its phases cannot be told apart",

@@ -100,6 +100,11 @@ impl View<'_> {
                 "Δ = A − B; Δ % is of B; share % is Δ of B's TOTAL; – where B is 0 or nothing was measured.".into(),
             );
         }
+        if self.comparison.settings.window_a != WindowRule::default()
+            || self.comparison.settings.window_b != WindowRule::default()
+        {
+            lines.push("A submission counts when it starts inside the window: one that began before counts nowhere, so the time at the window's edge shows as idle.".into());
+        }
         lines.push("Times are whole nanoseconds inside; Apple's GPU clock ticks at 24 MHz (41.67 ns), so µs have two decimals at most. The time that the CPU spends encoding is no GPU time and is in no total.".into());
         for trial in self.sides.iter().flat_map(|(_, side)| &side.trials) {
             for fact in &trial.state.private {
