@@ -243,8 +243,8 @@ fn trials(
         .with_help("give --tokens once for all trials, or once per trial in their order"));
     }
     let mut trials = Vec::new();
-    for input in inputs {
-        for run in &input.recording.runs {
+    for mut input in inputs {
+        for run in std::mem::take(&mut input.recording.runs) {
             let units = match side.units.as_slice() {
                 [] => None,
                 [one] => Some(*one),
@@ -253,11 +253,13 @@ fn trials(
             let joined = join(
                 &RunInput {
                     recording: &input.recording,
-                    run,
+                    run: &run,
                     options: &side.join,
                 },
                 timing,
             );
+            // The rows are in the trace now: they need not be there twice while it is attributed.
+            drop(run);
             match joined {
                 Ok(trace) => trials.push(Trial::from_trace(&trace, input.shown.clone(), units, &request.trial)),
                 Err(error) if request.keep_going => missing.push((input.shown.clone(), error)),

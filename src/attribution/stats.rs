@@ -56,29 +56,24 @@ impl Union {
     }
 }
 
-/// Indices of a trace's submissions in the order of their durations and latencies: sorted once, used by every
-/// grouping.
+/// Durations and latencies in their order, each with the index of its submission: sorted once, used by every grouping.
 #[derive(Debug)]
 pub(crate) struct Ranked {
-    by_duration: Vec<usize>,
+    by_duration: Vec<(Nanos, usize)>,
     /// Only those that have a latency.
-    by_latency: Vec<usize>,
+    by_latency: Vec<(Nanos, usize)>,
 }
 
 impl Ranked {
     pub(crate) fn new(trace: &Trace) -> Self {
-        let all = &trace.submissions;
-        let mut by_duration: Vec<(Nanos, usize)> = all.iter().enumerate().map(|(at, s)| (s.duration, at)).collect();
+        let all = || trace.submissions.iter().enumerate();
+        let mut by_duration: Vec<(Nanos, usize)> = all().map(|(at, s)| (s.duration, at)).collect();
+        let mut by_latency: Vec<(Nanos, usize)> = all().filter_map(|(at, s)| Some((s.latency?, at))).collect();
         by_duration.sort_unstable();
-        let mut by_latency: Vec<(Nanos, usize)> = all
-            .iter()
-            .enumerate()
-            .filter_map(|(at, s)| Some((s.latency?, at)))
-            .collect();
         by_latency.sort_unstable();
         Ranked {
-            by_duration: by_duration.into_iter().map(|(_, at)| at).collect(),
-            by_latency: by_latency.into_iter().map(|(_, at)| at).collect(),
+            by_duration,
+            by_latency,
         }
     }
 }
@@ -112,8 +107,8 @@ pub(crate) fn stats_of(
             union.add(submission.start.0, submission.end().0, trace.window);
         }
     }
-    let durations = deal(trace, &ranked.by_duration, group_of, count, |s| Some(s.duration));
-    let latencies = deal(trace, &ranked.by_latency, group_of, count, |s| s.latency);
+    let durations = deal(&ranked.by_duration, group_of, count);
+    let latencies = deal(&ranked.by_latency, group_of, count);
     let encoders = distinct(trace, group_of, count, |s| s.encoder.map(EncoderId::get));
     let buffers = distinct(trace, group_of, count, |s| s.command_buffer.map(|id| id.get()));
     let encode = match encoder_groups {
@@ -143,19 +138,10 @@ pub(crate) fn all(trace: &Trace, ranked: &Ranked) -> Stats {
 }
 
 /// Deals values out to their groups in the given order.
-fn deal(
-    trace: &Trace,
-    order: &[usize],
-    group_of: &[usize],
-    count: usize,
-    value: impl Fn(&crate::model::Submission) -> Option<Nanos>,
-) -> Vec<Vec<u64>> {
+fn deal(order: &[(Nanos, usize)], group_of: &[usize], count: usize) -> Vec<Vec<u64>> {
     let mut dealt = vec![Vec::new(); count];
-    for &at in order {
-        let (Some(submission), Some(&group)) = (trace.submissions.get(at), group_of.get(at)) else {
-            continue;
-        };
-        if let (Some(values), Some(Nanos(ns))) = (dealt.get_mut(group), value(submission)) {
+    for &(Nanos(ns), at) in order {
+        if let Some(values) = group_of.get(at).and_then(|&group| dealt.get_mut(group)) {
             values.push(ns);
         }
     }

@@ -84,8 +84,8 @@ pub struct Texts {
     process_index: HashMap<Process, ProcessId>,
     labels: Vec<Label>,
     label_index: HashMap<Label, LabelId>,
-    /// What cells of the current table stand for, by their key and kind.
-    seen: HashMap<(u64, u8), Seen>,
+    /// What cells of the current table stand for, by their key and kind: asked several times a row.
+    seen: hashbrown::HashMap<(u64, u8), Seen>,
 }
 
 #[derive(Debug, Clone, Copy)]
