@@ -703,7 +703,9 @@ fn b55_processes_are_chosen_exactly() {
         assert_eq!(trial(&report)["total_ns"], total, "{glob}");
         assert_eq!(notes(&report).contains(&"several_processes".to_owned()), total != 5_000);
     }
-    for none in ["benc", "Bench", "ench", "7", "bench ", "helper", "bench (77)", "["] {
+    // What the messages call it is as exact as its pid.
+    assert_eq!(trial(&place.report(&["--process", "bench (77)"]))["total_ns"], 1_000);
+    for none in ["benc", "Bench", "ench", "7", "bench ", "helper", "bench (78)", "["] {
         place.run(["report", "in.xml", "--process", none]).refused(&[]);
     }
     place
