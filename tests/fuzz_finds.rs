@@ -8,7 +8,8 @@
     clippy::panic,
     clippy::indexing_slicing,
     clippy::float_cmp,
-    missing_docs
+    missing_docs,
+    unreachable_pub
 )]
 
 #[path = "../fuzz/checks.rs"]
