@@ -8,7 +8,7 @@ use trace_attr::attribution::Buckets;
 use trace_attr::compare::{Settings, Side, Trial, TrialOptions, compare};
 use trace_attr::model::{
     CommandBufferId, EncoderId, Label, LabelId, LeftOut, Names, Nanos, Process, RecordingState, Submission,
-    SubmissionId, Timestamp, Timing, Trace, Window, WindowRule,
+    SubmissionId, Timestamp, Timing, Trace, Window, WindowFound, WindowRule,
 };
 
 const SUBMISSIONS: u64 = 1_000_000;
@@ -56,6 +56,7 @@ fn trace(overlap: bool, seed: u64) -> Trace {
         gpu: None,
         names,
         labels,
+        window_found: WindowFound::Given,
         window: Window {
             from: Timestamp(0),
             to: last,

@@ -208,7 +208,7 @@ pub fn pipeline(bytes: &[u8]) {
 pub fn compared(recording: &Recording, view: &View) -> Result<Comparison, Error> {
     let options = JoinOptions {
         process: view.process.clone(),
-        window: view.window,
+        window: view.window.clone(),
         show_private: false,
     };
     let inputs: Vec<RunInput<'_>> = recording
@@ -242,8 +242,8 @@ pub fn compared(recording: &Recording, view: &View) -> Result<Comparison, Error>
         timing,
         unit: view.units.map(|_| "token".to_owned()),
         buckets: trial_options.buckets.clone(),
-        window_a: view.window,
-        window_b: view.window,
+        window_a: view.window.clone(),
+        window_b: view.window.clone(),
         slowest: trial_options.slowest,
     };
     let a = Side {
@@ -352,5 +352,6 @@ pub fn window(from: Option<u64>, to: Option<u64>, skip_first: Option<u64>) -> Wi
         from: from.map(Timestamp),
         to: to.map(Timestamp),
         skip_first: skip_first.map(Nanos),
+        ..WindowRule::default()
     }
 }

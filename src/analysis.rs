@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use crate::compare::{Comparison, Settings, Side, Trial, TrialOptions, compare};
 use crate::error::{Error, Result};
 use crate::join::{JoinOptions, ProcessChoice, RunInput, TimingChoice, choose_timing, join};
-use crate::model::{Note, Timing};
+use crate::model::{Note, Timing, WindowSpan};
 use crate::recording::{Progress, ReadOptions, Recording, read_recording};
 use crate::source::Source;
 
@@ -69,11 +69,15 @@ pub fn analyse(request: &Request, progress: &dyn Progress) -> Result<Outcome> {
     let mut missing = Vec::new();
     let mut read = |side: &SideRequest| -> Result<Vec<ReadInput>> {
         let mut inputs = Vec::new();
+        let options = ReadOptions {
+            signposts: matches!(side.join.window.span, WindowSpan::Signpost(_)),
+            ..request.read.clone()
+        };
         let only_units = side.units.len() == side.inputs.len() && side.units.len() > 1;
         for (at, path) in side.inputs.iter().enumerate() {
             let shown = names.next().unwrap_or_else(|| path.display().to_string());
             let units = if only_units { side.units.get(at).copied() } else { None };
-            match Source::from_argument(path).and_then(|source| read_recording(&source, &request.read, progress)) {
+            match Source::from_argument(path).and_then(|source| read_recording(&source, &options, progress)) {
                 Ok(recording) => inputs.push(ReadInput {
                     recording,
                     shown,
@@ -123,11 +127,12 @@ pub fn analyse(request: &Request, progress: &dyn Progress) -> Result<Outcome> {
         timing,
         unit: has_units.then(|| request.unit.clone()),
         buckets: request.trial.buckets.clone(),
-        window_a: request.a.join.window,
+        window_a: request.a.join.window.clone(),
         window_b: request
             .b
             .as_ref()
-            .map_or(request.a.join.window, |side| side.join.window),
+            .map_or(&request.a.join.window, |side| &side.join.window)
+            .clone(),
         slowest: request.trial.slowest,
     };
     let mut names = (

@@ -14,7 +14,7 @@ use trace_attr::attribution::{Buckets, GroupBy, attribute, gaps};
 use trace_attr::compare::{Change, Comparison, Row, Settings, Side, Trial, TrialOptions, compare, headline};
 use trace_attr::model::{
     CommandBufferId, Encoder, EncoderId, Label, LabelId, LeftOut, Names, Nanos, Process, RecordingState, Submission,
-    SubmissionId, Timestamp, Timing, Trace, Window, WindowRule,
+    SubmissionId, Timestamp, Timing, Trace, Window, WindowFound, WindowRule,
 };
 
 const LABELS: [(&str, &str); 8] = [
@@ -89,6 +89,7 @@ fn build(mut rows: Vec<Raw>, cut: u64, fingerprint: u64) -> Trace {
         labels,
         encoders: Some(encoders.collect()),
         // Some windows end before the last submission does.
+        window_found: WindowFound::Given,
         window: Window {
             from: Timestamp(first),
             to: Timestamp(last.saturating_sub(cut).max(first)),

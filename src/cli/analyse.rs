@@ -13,7 +13,7 @@ use crate::attribution::{Buckets, KernelRules};
 use crate::compare::TrialOptions;
 use crate::error::{Error, Result};
 use crate::join::{JoinOptions, ProcessChoice, TimingChoice};
-use crate::model::{Nanos, Timestamp, WindowRule};
+use crate::model::{Nanos, Timestamp, WindowRule, WindowSpan};
 use crate::report::{self, Format, ReportOptions};
 
 const COMPARE_EXAMPLES: &str = "\
@@ -21,6 +21,7 @@ Examples:
   trace-attr compare --a hf2q-1 hf2q-2 hf2q-3 --b llama-1 llama-2 llama-3 --tokens 64
   trace-attr compare --a new.trace --b old.trace --tokens-a 64 --tokens-b 128 -o report.md
   trace-attr compare --a new --b old --process 'hf2q*' --skip-first 200ms --buckets 5us,50us,500us
+  trace-attr compare --a new --b old --window signpost:decode --tokens 64
 
 A is what you work on, B what you compare it to: a positive delta means that A takes longer.";
 
@@ -84,13 +85,20 @@ struct SharedArgs {
     /// Which table the GPU times come from
     #[arg(long, value_name = "TABLE", default_value = "auto", help_heading = "What counts")]
     timing: TimingChoice,
+    /// Count equal work only: signpost:NAME, or quiet:GAP (the longest stretch without a longer pause)
+    ///
+    /// signpost:NAME is the interval of that name, exactly, of the chosen process (table `os-signpost`); of several
+    /// it goes from the first start to the last end, and says so. quiet:GAP is the longest stretch of submissions with
+    /// no pause longer than GAP between them, such as quiet:10ms.
+    #[arg(long, value_name = "RULE", help_heading = "What counts")]
+    window: Option<WindowSpan>,
     /// Count submissions that start at or after this time of the recording (1.25s, 800ms)
     #[arg(long, value_name = "TIME", value_parser = parse_time, help_heading = "What counts")]
     from: Option<Nanos>,
     /// Count submissions that start before this time of the recording
     #[arg(long, value_name = "TIME", value_parser = parse_time, help_heading = "What counts")]
     to: Option<Nanos>,
-    /// Leave out this much after the process's first submission
+    /// Leave out this much after the process's first submission, or the window's with --window
     #[arg(long, value_name = "TIME", value_parser = parse_time, help_heading = "What counts")]
     skip_first: Option<Nanos>,
     /// Bucket edges [default: 2us,8us,32us,80us]
@@ -148,6 +156,12 @@ struct PerSideArgs {
     /// --process of side B
     #[arg(long, value_name = "NAME|PID|GLOB", help_heading = "What counts")]
     process_b: Option<String>,
+    /// --window of side A
+    #[arg(long, value_name = "RULE", help_heading = "What counts")]
+    window_a: Option<WindowSpan>,
+    /// --window of side B
+    #[arg(long, value_name = "RULE", help_heading = "What counts")]
+    window_b: Option<WindowSpan>,
     /// --from of side A
     #[arg(long, value_name = "TIME", value_parser = parse_time, help_heading = "What counts")]
     from_a: Option<Nanos>,
@@ -182,6 +196,7 @@ fn parse_unit(text: &str) -> Result<String, String> {
 struct Own<'a> {
     units: &'a [u64],
     process: Option<&'a String>,
+    window: Option<&'a WindowSpan>,
     from: Option<Nanos>,
     to: Option<Nanos>,
     skip_first: Option<Nanos>,
@@ -201,15 +216,12 @@ impl SharedArgs {
         };
         let process = own.process.or(self.process.as_ref());
         let window = WindowRule {
+            span: own.window.or(self.window.as_ref()).cloned().unwrap_or_default(),
             from: own.from.or(self.from).map(|at| Timestamp(at.0)),
             to: own.to.or(self.to).map(|at| Timestamp(at.0)),
             skip_first: own.skip_first.or(self.skip_first),
-        };
-        if let (Some(from), Some(to)) = (window.from, window.to)
-            && from >= to
-        {
-            return Err(Error::usage("--from must lie before --to"));
         }
+        .checked()?;
         if inputs.iter().filter(|input| input.as_os_str() == "-").count() > 1 {
             return Err(Error::usage("`-` is given twice: standard input can be read once"));
         }
@@ -329,6 +341,7 @@ pub(super) fn compare(args: CompareArgs, console: Console) -> Result<ExitStatus,
         &Own {
             units: &units_a,
             process: per_side.process_a.as_ref(),
+            window: per_side.window_a.as_ref(),
             from: per_side.from_a,
             to: per_side.to_a,
             skip_first: per_side.skip_first_a,
@@ -340,6 +353,7 @@ pub(super) fn compare(args: CompareArgs, console: Console) -> Result<ExitStatus,
         &Own {
             units: &units_b,
             process: per_side.process_b.as_ref(),
+            window: per_side.window_b.as_ref(),
             from: per_side.from_b,
             to: per_side.to_b,
             skip_first: per_side.skip_first_b,
@@ -352,6 +366,7 @@ pub(super) fn report(args: ReportArgs, console: Console) -> Result<ExitStatus, S
     let own = Own {
         units: &[],
         process: None,
+        window: None,
         from: None,
         to: None,
         skip_first: None,

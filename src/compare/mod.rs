@@ -18,7 +18,8 @@ use std::collections::HashMap;
 use crate::attribution::{Buckets, Gaps, Group, KernelFamilies, SlowSubmission, Stats};
 use crate::error::{Error, Result};
 use crate::model::{
-    CrossCheck, LeftOut, Nanos, Note, Process, RecordingState, ShaderSamples, Timestamp, Timing, Window, WindowRule,
+    CrossCheck, LeftOut, Nanos, Note, Process, RecordingState, ShaderSamples, Timestamp, Timing, Window, WindowFound,
+    WindowRule,
 };
 
 /// One trial with all its numbers; what is left of a trace after attribution.
@@ -42,6 +43,8 @@ pub struct Trial {
     pub all: Stats,
     /// Resolved window.
     pub window: Window,
+    /// What the window rule found in this trial.
+    pub window_found: WindowFound,
     /// First start of a counted submission.
     pub first_start: Option<Timestamp>,
     /// Last end of a counted submission.

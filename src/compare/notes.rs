@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::words::{count, rate, short, side_names};
 use super::{Comparison, Incomparable, Over, Side, Trial};
 use crate::attribution::is_real_label;
-use crate::model::{Note, Reason, StateTime, WindowRule};
+use crate::model::{Note, Reason, StateTime, WindowRule, WindowSpan};
 
 /// Medians of submissions that differ by more than this, in percent of B, mean unequal work.
 const COUNT_LIMIT_PCT: f64 = 5.0;
@@ -97,7 +97,13 @@ fn joined(texts: &BTreeSet<&str>) -> String {
 
 /// A window rule in the words of the options.
 fn rule(rule: &WindowRule) -> String {
+    let span = match &rule.span {
+        WindowSpan::Process => None,
+        WindowSpan::Signpost(name) => Some(format!("signpost `{name}`")),
+        WindowSpan::Quiet(gap) => Some(format!("quiet with pauses up to {} s", gap.0 as f64 / 1e9)),
+    };
     let parts: Vec<String> = [
+        span,
         rule.from.map(|at| format!("from {} s", at.0 as f64 / 1e9)),
         rule.to.map(|at| format!("to {} s", at.0 as f64 / 1e9)),
         rule.skip_first

@@ -38,6 +38,7 @@ impl Trial {
             submissions_in_process: trace.submissions_in_process,
             all: all(trace, &ranked),
             window: trace.window,
+            window_found: trace.window_found,
             first_start: trace.submissions.iter().map(|s| s.start).min(),
             last_end: trace.submissions.iter().map(Submission::end).max(),
             buckets: groups(&GroupBy::Bucket(options.buckets.clone())),

@@ -11,7 +11,7 @@ use serde::{Serialize, Serializer};
 use super::{ReportOptions, pick};
 use crate::attribution::{Gap, SlowSubmission, Stats};
 use crate::compare::{self, Change, Comparison, Over};
-use crate::model::{self, Nanos, Reason, StateTime, Timestamp, WindowRule};
+use crate::model::{self, Nanos, Reason, StateTime, Timestamp, WindowFound, WindowRule, WindowSpan};
 
 /// Changes when a reader of the old one would read the new one wrongly.
 const SCHEMA_VERSION: u32 = 1;
@@ -122,17 +122,28 @@ struct Settings<'a> {
     unit: Option<&'a str>,
     bucket_edges_ns: Vec<Integer>,
     bucket_names: &'a [String],
-    window: Window,
+    window: WindowAsked<'a>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    window_b: Option<Window>,
+    window_b: Option<WindowAsked<'a>>,
     slowest: usize,
 }
 
 #[derive(Serialize)]
-struct Window {
+struct WindowAsked<'a> {
+    signpost: Option<&'a str>,
+    quiet_ns: Option<Integer>,
     from_ns: Option<Integer>,
     to_ns: Option<Integer>,
     skip_first_ns: Option<Integer>,
+}
+
+/// Where a trial's window lies, and from how much it was taken.
+#[derive(Serialize)]
+struct Window {
+    from_ns: Integer,
+    to_ns: Integer,
+    signpost_intervals: Option<Integer>,
+    quiet_stretches: Option<Integer>,
 }
 
 #[derive(Serialize)]
@@ -161,6 +172,7 @@ struct Trial<'a> {
     busy_ns: Integer,
     idle_ns: Integer,
     window_ns: Integer,
+    window: Window,
     first_start_ns: Option<Integer>,
     last_end_ns: Option<Integer>,
     left_out: LeftOut,
@@ -422,8 +434,8 @@ impl<'a> Report<'a> {
                 unit: settings.unit.as_deref(),
                 bucket_edges_ns: settings.buckets.edges.iter().map(|edge| Integer(*edge)).collect(),
                 bucket_names: &settings.buckets.names,
-                window: settings.window_a.into(),
-                window_b: (b.is_some() && settings.window_b != settings.window_a).then(|| settings.window_b.into()),
+                window: (&settings.window_a).into(),
+                window_b: (b.is_some() && settings.window_b != settings.window_a).then(|| (&settings.window_b).into()),
                 slowest: settings.slowest,
             },
             a: a.into(),
@@ -471,12 +483,35 @@ fn each<'a, T>(a: &'a compare::Side, b: Option<&'a compare::Side>, of: impl Fn(&
     Sides { a: of(a), b: b.map(of) }
 }
 
-impl From<WindowRule> for Window {
-    fn from(rule: WindowRule) -> Self {
-        Window {
+impl<'a> From<&'a WindowRule> for WindowAsked<'a> {
+    fn from(rule: &'a WindowRule) -> Self {
+        let (signpost, quiet) = match &rule.span {
+            WindowSpan::Process => (None, None),
+            WindowSpan::Signpost(name) => (Some(name.as_str()), None),
+            WindowSpan::Quiet(gap) => (None, Some(*gap)),
+        };
+        WindowAsked {
+            signpost,
+            quiet_ns: quiet.map(Integer::from),
             from_ns: rule.from.map(Integer::from),
             to_ns: rule.to.map(Integer::from),
             skip_first_ns: rule.skip_first.map(Integer::from),
+        }
+    }
+}
+
+impl From<&compare::Trial> for Window {
+    fn from(trial: &compare::Trial) -> Self {
+        let (intervals, stretches) = match trial.window_found {
+            WindowFound::Given => (None, None),
+            WindowFound::Signposts { intervals } => (Some(intervals), None),
+            WindowFound::Stretch { of } => (None, Some(of)),
+        };
+        Window {
+            from_ns: trial.window.from.into(),
+            to_ns: trial.window.to.into(),
+            signpost_intervals: intervals.map(Integer),
+            quiet_stretches: stretches.map(Integer),
         }
     }
 }
@@ -509,6 +544,7 @@ impl<'a> From<&'a compare::Trial> for Trial<'a> {
             busy_ns: trial.all.busy.into(),
             idle_ns: Integer(window.0.saturating_sub(trial.all.busy.0)),
             window_ns: window.into(),
+            window: trial.into(),
             first_start_ns: trial.first_start.map(Integer::from),
             last_end_ns: trial.last_end.map(Integer::from),
             left_out: (&trial.left_out).into(),

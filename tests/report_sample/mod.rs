@@ -11,7 +11,7 @@ use trace_attr::compare::{
 };
 use trace_attr::model::{
     CrossCheck, LeftOut, Nanos, Note, Process, Reason, RecordingState, ShaderSamples, StateTime, Timestamp, Timing,
-    Window, WindowRule,
+    Window, WindowFound, WindowRule,
 };
 
 /// Tokens of every trial.
@@ -226,6 +226,7 @@ fn trial(side: &str, number: u64, pid: u32, total: u64) -> Trial {
         rows_read: submissions + left_out.rows(),
         submissions_in_process: submissions,
         all: stats(&(submissions, total, Some(total / 9)), true),
+        window_found: WindowFound::Given,
         window: Window {
             from: start,
             to: start + length,

@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 
 use crate::compare::{Side, Trial};
-use crate::model::{Nanos, Reason, Severity, StateTime};
+use crate::model::{Nanos, Reason, Severity, StateTime, WindowFound};
 use crate::report::pick;
 use crate::report::sheet::{
     Align, Cell, Column, Line, NOT_MEASURED, Sheet, Style, count, duration, len, moment, number, or_dash, plural,
@@ -79,6 +79,7 @@ impl View<'_> {
                 "submissions: those in the window, of all that the process has in the trial",
             ));
         }
+        footer.extend(all().filter_map(window_found).map(Line::plain));
         Sheet {
             title: "Trials".into(),
             columns,
@@ -409,6 +410,21 @@ impl View<'_> {
         };
         (!sheet.lines.is_empty()).then_some(sheet)
     }
+}
+
+/// Where a window lies that had to be looked for.
+fn window_found(trial: &Trial) -> Option<String> {
+    let what = match trial.window_found {
+        WindowFound::Given => return None,
+        WindowFound::Signposts { intervals } => plural(intervals, "interval"),
+        WindowFound::Stretch { of } => format!("the longest of {} stretches", count(of)),
+    };
+    Some(format!(
+        "window of {}: {} to {}, {what}",
+        input(trial),
+        moment(trial.window.from),
+        moment(trial.window.to)
+    ))
 }
 
 fn process(trial: &Trial) -> String {
