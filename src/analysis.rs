@@ -6,7 +6,7 @@
 use std::collections::{HashMap, HashSet};
 use std::path::{Path, PathBuf};
 
-use crate::compare::{Comparison, Settings, Side, Trial, TrialOptions, compare};
+use crate::compare::{CompareOptions, Comparison, Settings, Side, Trial, TrialOptions, compare};
 use crate::error::{Error, Result};
 use crate::join::{JoinOptions, ProcessChoice, RunInput, TimingChoice, choose_timing, join};
 use crate::model::{Note, Timing, WindowSpan};
@@ -41,6 +41,8 @@ pub struct Request {
     pub trial: TrialOptions,
     /// Runs, and how bundles are exported.
     pub read: ReadOptions,
+    /// How the sides are held against each other.
+    pub compare: CompareOptions,
     /// Go on without inputs that cannot be used.
     pub keep_going: bool,
 }
@@ -125,6 +127,7 @@ pub fn analyse(request: &Request, progress: &dyn Progress) -> Result<Outcome> {
     let has_units = !request.a.units.is_empty() || request.b.as_ref().is_some_and(|side| !side.units.is_empty());
     let settings = Settings {
         timing,
+        timing_b: timing,
         unit: has_units.then(|| request.unit.clone()),
         buckets: request.trial.buckets.clone(),
         window_a: request.a.join.window.clone(),
@@ -150,6 +153,7 @@ pub fn analyse(request: &Request, progress: &dyn Progress) -> Result<Outcome> {
         },
         b,
         settings,
+        &request.compare,
     )?;
     let lost = missing.iter().map(|(input, error)| {
         let mut reason = error.kind().to_string();

@@ -4,13 +4,15 @@ use std::path::PathBuf;
 
 use clap::Args;
 
+use super::judging::JudgingArgs;
 use super::output::{OutputPlan, to_stdout, width};
 use super::progress::Bar;
 use super::values::{ReadArgs, parse_time, parse_units};
 use super::{Console, ExitStatus, Stop, print_warning};
-use crate::analysis::{Request, SideRequest, analyse};
+use crate::analysis::{Outcome, Request, SideRequest, analyse};
 use crate::attribution::{Buckets, KernelRules};
-use crate::compare::TrialOptions;
+use crate::compare::gate::GateResult;
+use crate::compare::{CompareOptions, TrialOptions};
 use crate::error::{Error, Result};
 use crate::join::{JoinOptions, ProcessChoice, TimingChoice};
 use crate::model::{Nanos, Timestamp, WindowRule, WindowSpan};
@@ -51,6 +53,8 @@ pub(super) struct CompareArgs {
     shared: SharedArgs,
     #[command(flatten)]
     per_side: PerSideArgs,
+    #[command(flatten)]
+    judging: JudgingArgs,
 }
 
 /// Arguments of `report`.
@@ -259,7 +263,13 @@ impl SharedArgs {
         })
     }
 
-    fn run(self, a: SideRequest, b: Option<SideRequest>, console: Console) -> Result<ExitStatus, Stop> {
+    fn run(
+        self,
+        a: SideRequest,
+        b: Option<SideRequest>,
+        judging: CompareOptions,
+        console: Console,
+    ) -> Result<ExitStatus, Stop> {
         let inputs: Vec<&PathBuf> = a.inputs.iter().chain(b.iter().flat_map(|side| &side.inputs)).collect();
         if self.unit.is_some() && a.units.is_empty() && b.as_ref().is_none_or(|b| b.units.is_empty()) {
             return Err(Error::usage("--unit names what --units counts, which is not given")
@@ -274,6 +284,7 @@ impl SharedArgs {
             timing: self.timing,
             unit: self.unit.clone().unwrap_or_else(|| "token".to_owned()),
             read: self.read.options(),
+            compare: judging,
             keep_going: self.keep_going,
         };
         let bar = Bar::new(console);
@@ -288,11 +299,7 @@ impl SharedArgs {
             print_warning(console, &format!("{input} is missing from the report: {what}"));
         }
         let comparison = &outcome.comparison;
-        let status = if outcome.missing.is_empty() {
-            ExitStatus::Done
-        } else {
-            ExitStatus::Incomplete
-        };
+        let status = status(&outcome);
         let options = |width, color| ReportOptions {
             width,
             color,
@@ -320,7 +327,9 @@ pub(super) fn compare(args: CompareArgs, console: Console) -> Result<ExitStatus,
         name_b,
         shared,
         per_side,
+        judging,
     } = args;
+    let judging = judging.options()?;
     let pick = |tokens: &'_ [u64], units: &'_ [u64]| {
         if tokens.is_empty() {
             units.to_vec()
@@ -359,7 +368,21 @@ pub(super) fn compare(args: CompareArgs, console: Console) -> Result<ExitStatus,
             skip_first: per_side.skip_first_b,
         },
     )?;
-    shared.run(a, Some(b), console)
+    shared.run(a, Some(b), judging, console)
+}
+
+/// A failed gate first; then a trial that is missing, or a gate that cannot judge.
+fn status(outcome: &Outcome) -> ExitStatus {
+    let gate = outcome.comparison.gate.as_ref();
+    // A gate that has nothing to show that it can fail must not be green.
+    let shown = |gate: &&crate::compare::Gate| gate.self_test.as_ref().is_none_or(|test| test.works());
+    match gate.map(|gate| gate.result) {
+        Some(GateResult::Failed) => ExitStatus::Regression,
+        Some(GateResult::CannotJudge) => ExitStatus::CannotJudge,
+        _ if !outcome.missing.is_empty() => ExitStatus::Incomplete,
+        _ if !gate.iter().all(shown) => ExitStatus::CannotJudge,
+        _ => ExitStatus::Done,
+    }
 }
 
 pub(super) fn report(args: ReportArgs, console: Console) -> Result<ExitStatus, Stop> {
@@ -372,5 +395,5 @@ pub(super) fn report(args: ReportArgs, console: Console) -> Result<ExitStatus, S
         skip_first: None,
     };
     let side = args.shared.side(args.inputs, args.name, &own)?;
-    args.shared.run(side, None, console)
+    args.shared.run(side, None, CompareOptions::default(), console)
 }

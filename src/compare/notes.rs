@@ -2,6 +2,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use super::assess::far_trials;
+use super::order;
 use super::words::{count, rate, short, side_names};
 use super::{Comparison, Incomparable, Over, Side, Trial};
 use crate::attribution::is_real_label;
@@ -49,6 +51,13 @@ pub(super) fn incomparable(comparison: &Comparison) -> Vec<Incomparable> {
         add(
             "window_differs",
             format!("the window rules differ ({name_a}: {window_a}, {name_b}: {window_b})"),
+        );
+    }
+    if comparison.settings.timing != comparison.settings.timing_b {
+        let (timing_a, timing_b) = (comparison.settings.timing.name(), comparison.settings.timing_b.name());
+        add(
+            "timing_differs",
+            format!("the times come from different tables ({name_a}: {timing_a}, {name_b}: {timing_b})"),
         );
     }
     let mut unequal = Vec::new();
@@ -138,8 +147,12 @@ fn at_time_limit(trial: &Trial) -> bool {
 }
 
 /// All remarks: warnings first, then by code and text.
-pub(super) fn notes(comparison: &Comparison) -> Vec<Note> {
+///
+/// `remarks` came up while the rows were judged.
+pub(super) fn notes(comparison: &Comparison, remarks: Vec<Note>) -> Vec<Note> {
     let mut notes = from_trials(comparison);
+    notes.extend(remarks);
+    notes.extend(far_trials(comparison));
     for trial in trials(comparison) {
         notes.extend(of_trial(trial));
     }
@@ -415,6 +428,7 @@ fn between(comparison: &Comparison, b: &Side) -> Vec<Note> {
         let text = format!("{name_a} has {n_a} trials, {name_b} {n_b}: the smaller side hardly shows its spread");
         notes.push(Note::remark("unequal_trials", text));
     }
+    notes.extend(order::notes(comparison));
     notes.extend(machine_states(a, b, "thermal state", |trial| &trial.state.thermal));
     notes.extend(machine_states(a, b, "GPU performance state", |trial| {
         &trial.state.performance

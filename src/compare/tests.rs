@@ -5,6 +5,7 @@ use crate::model::{StateTime, Trace};
 fn settings(unit: Option<&str>) -> Settings {
     Settings {
         timing: Timing::Intervals,
+        timing_b: Timing::Intervals,
         unit: unit.map(str::to_owned),
         buckets: Buckets::default(),
         window_a: WindowRule::default(),
@@ -48,7 +49,7 @@ fn side(name: &str, trials: &[&[(&str, u64)]], units: Option<u64>) -> Side {
 }
 
 fn both(a: Side, b: Side, unit: Option<&str>) -> Comparison {
-    compare(a, Some(b), settings(unit)).unwrap()
+    compare(a, Some(b), settings(unit), &CompareOptions::default()).unwrap()
 }
 
 fn row<'a>(rows: &'a [Row], key: &str) -> &'a Row {
@@ -197,7 +198,13 @@ fn b12_a_recording_cut_at_its_time_limit_needs_a_unit() {
 
 #[test]
 fn b46_zero_units_are_refused() {
-    let error = compare(side("a", &[&[("k", 1000)]], Some(0)), None, settings(Some("token"))).unwrap_err();
+    let error = compare(
+        side("a", &[&[("k", 1000)]], Some(0)),
+        None,
+        settings(Some("token")),
+        &CompareOptions::default(),
+    )
+    .unwrap_err();
     assert!(error.to_string().contains("0 units"), "{error}");
     assert!(error.help().is_some());
 }
@@ -206,7 +213,13 @@ fn b46_zero_units_are_refused() {
 fn b46_a_trial_without_the_key_is_zero_and_has_no_percentiles() {
     let with = [("k", 100), ("x", 10)];
     let without = [("x", 10)];
-    let comparison = compare(side("a", &[&with, &with, &without], None), None, settings(None)).unwrap();
+    let comparison = compare(
+        side("a", &[&with, &with, &without], None),
+        None,
+        settings(None),
+        &CompareOptions::default(),
+    )
+    .unwrap();
     let cell = row(&comparison.phases, "k").a.as_ref().unwrap();
     assert_eq!((cell.total_us.median, cell.total_us.low), (0.1, 0.0));
     assert_eq!((cell.p50_us.unwrap().median, cell.p50_us.unwrap().low), (0.1, 0.1));
@@ -280,7 +293,7 @@ fn b23_equal_ids_of_two_recordings_do_not_meet() {
 fn the_same_recording_is_refused_on_one_side_and_noted_on_both() {
     let mut a = side("a", &[&[("k", 1000)], &[("k", 1000)]], None);
     a.trials[1].fingerprint = a.trials[0].fingerprint;
-    let error = compare(a.clone(), None, settings(None)).unwrap_err();
+    let error = compare(a.clone(), None, settings(None), &CompareOptions::default()).unwrap_err();
     assert!(error.to_string().contains("`a-1` and `a-2`"), "{error}");
     assert!(error.help().unwrap().contains("each trial once"));
     let one = side("a", &[&[("k", 1000)]], None);
@@ -369,7 +382,7 @@ fn one_side_tells_its_largest_phases() {
         &[&[("attn", 12_000), ("attn", 12_000), ("mlp", 6_000), ("x", 5), ("y", 4)]],
         Some(2),
     );
-    let comparison = compare(a, None, settings(Some("token"))).unwrap();
+    let comparison = compare(a, None, settings(Some("token")), &CompareOptions::default()).unwrap();
     let texts: Vec<&str> = comparison
         .findings
         .iter()
@@ -393,7 +406,7 @@ fn a_submission_longer_than_all_others_is_the_first_finding() {
     a.trials[0]
         .notes
         .push(Note::warning("ends_after_recording", "2 rows end after the recording"));
-    let comparison = compare(a, None, settings(None)).unwrap();
+    let comparison = compare(a, None, settings(None), &CompareOptions::default()).unwrap();
     let texts: Vec<&str> = comparison
         .findings
         .iter()
@@ -407,9 +420,14 @@ fn a_submission_longer_than_all_others_is_the_first_finding() {
     assert_eq!(comparison.findings[0].section, "submissions");
     assert_eq!(comparison.findings[0].delta_us, None);
     assert!(
-        compare(side("a", &[&[("k", 9)]], None), None, settings(None))
-            .unwrap()
-            .findings[0]
+        compare(
+            side("a", &[&[("k", 9)]], None),
+            None,
+            settings(None),
+            &CompareOptions::default()
+        )
+        .unwrap()
+        .findings[0]
             .section
             == "phases"
     );
@@ -445,7 +463,7 @@ fn reasons_that_forbid_a_verdict() {
     a.trials[0].gpu = Some("M1".into());
     let mut settings = settings(Some("token"));
     settings.window_a.skip_first = Some(Nanos(1_500_000_000));
-    let comparison = compare(a.clone(), Some(b.clone()), settings).unwrap();
+    let comparison = compare(a.clone(), Some(b.clone()), settings, &CompareOptions::default()).unwrap();
     assert_eq!(reasons(&comparison), ["gpu_differs", "unit_differs", "window_differs"]);
     assert!(comparison.incomparable[2].text.contains("without the first 1.5 s"));
     assert!(
@@ -526,7 +544,7 @@ fn cpu_encode_is_per_phase_and_never_per_bucket() {
         name: "a".into(),
         trials: vec![trial_of(builder.build(), "a", None)],
     };
-    let comparison = compare(a, None, settings(None)).unwrap();
+    let comparison = compare(a, None, settings(None), &CompareOptions::default()).unwrap();
     let cell = |row: &Row| row.a.as_ref().unwrap().cpu_encode_us.map(|over| over.median);
     assert_eq!(cell(row(&comparison.phases, "k")), Some(4.0));
     assert_eq!(cell(&comparison.total), Some(4.0));

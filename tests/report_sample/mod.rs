@@ -417,6 +417,7 @@ pub(crate) fn two_sides() -> Comparison {
     Comparison {
         settings: Settings {
             timing: Timing::Intervals,
+            timing_b: Timing::Intervals,
             unit: Some("token".into()),
             buckets: Buckets {
                 edges: vec![2_000, 8_000, 32_000, 80_000],
