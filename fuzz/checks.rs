@@ -11,7 +11,7 @@
 
 use std::sync::LazyLock;
 
-use trace_attr::attribution::{Buckets, Group, KernelRules};
+use trace_attr::attribution::{Buckets, Group, KernelRules, PhaseNames};
 use trace_attr::compare::{CompareOptions, Comparison, Settings, Side, Trial, TrialOptions, compare, headline};
 use trace_attr::error::Error;
 use trace_attr::join::{JoinOptions, ProcessChoice, RunInput, TimingChoice, choose_timing, join};
@@ -222,6 +222,7 @@ pub fn compared(recording: &Recording, view: &View) -> Result<Comparison, Error>
         .collect();
     let timing = choose_timing(&inputs, view.timing)?;
     let trial_options = TrialOptions {
+        phase_names: PhaseNames::default(),
         buckets: view.buckets.clone().unwrap_or_default(),
         kernel_rules: RULES.clone(),
         slowest: 5,

@@ -6,6 +6,7 @@
 use std::collections::{HashMap, HashSet};
 use std::path::{Path, PathBuf};
 
+use crate::attribution::MappedSide;
 use crate::compare::{CompareOptions, Comparison, Settings, Side, Trial, TrialOptions, compare};
 use crate::error::{Error, Result};
 use crate::join::{JoinOptions, ProcessChoice, RunInput, TimingChoice, choose_timing, join};
@@ -37,7 +38,7 @@ pub struct Request {
     pub timing: TimingChoice,
     /// What units are called; counts only when a side has units.
     pub unit: String,
-    /// Buckets, kernel families, lengths of lists.
+    /// Buckets, kernel families, lengths of lists; phases are named by [`CompareOptions::label_map`].
     pub trial: TrialOptions,
     /// Runs, and how bundles are exported.
     pub read: ReadOptions,
@@ -119,9 +120,15 @@ pub fn analyse(request: &Request, progress: &dyn Progress) -> Result<Outcome> {
             }
         }
     };
-    let a = trials(request, &request.a, a, timing, &mut missing)?;
+    let map = &request.compare.label_map;
+    let options = |side| TrialOptions {
+        phase_names: map.side(side),
+        ..request.trial.clone()
+    };
+    let (options_a, options_b) = (options(MappedSide::A), options(MappedSide::B));
+    let a = trials(request, &request.a, a, timing, &options_a, &mut missing)?;
     let b = match (&request.b, b) {
-        (Some(side), Some(inputs)) => Some((side, trials(request, side, inputs, timing, &mut missing)?)),
+        (Some(side), Some(inputs)) => Some((side, trials(request, side, inputs, timing, &options_b, &mut missing)?)),
         _ => None,
     };
     let has_units = !request.a.units.is_empty() || request.b.as_ref().is_some_and(|side| !side.units.is_empty());
@@ -239,6 +246,7 @@ fn trials(
     side: &SideRequest,
     inputs: Vec<ReadInput>,
     timing: Timing,
+    options: &TrialOptions,
     missing: &mut Vec<(String, Error)>,
 ) -> Result<Vec<Trial>> {
     let count: usize = inputs.iter().map(|input| input.recording.runs.len()).sum();
@@ -270,7 +278,7 @@ fn trials(
             // The rows are in the trace now: they need not be there twice while it is attributed.
             drop(run);
             match joined {
-                Ok(trace) => trials.push(Trial::from_trace(&trace, input.shown.clone(), units, &request.trial)),
+                Ok(trace) => trials.push(Trial::from_trace(&trace, input.shown.clone(), units, options)),
                 Err(error) if request.keep_going => missing.push((input.shown.clone(), error)),
                 Err(error) => return Err(error),
             }

@@ -10,7 +10,7 @@
 
 use proptest::prelude::*;
 use trace_attr::attribution::stats::{median, nearest_rank, union_length};
-use trace_attr::attribution::{Buckets, GroupBy, attribute, gaps};
+use trace_attr::attribution::{Buckets, GroupBy, PhaseNames, attribute, gaps};
 use trace_attr::compare::{
     Change, CompareOptions, Comparison, Row, Settings, Side, Trial, TrialOptions, compare, headline,
 };
@@ -155,7 +155,7 @@ fn groupings() -> [GroupBy; 5] {
         GroupBy::Bucket(Buckets::default()),
         GroupBy::Bucket(own),
         GroupBy::Encoder,
-        GroupBy::Phase,
+        GroupBy::Phase(PhaseNames::default()),
         GroupBy::Channel,
     ]
 }
@@ -248,7 +248,7 @@ proptest! {
 
     #[test]
     fn gaps_are_the_window_without_the_busy_time(trace in trace()) {
-        let gaps = gaps(&trace, usize::MAX);
+        let gaps = gaps(&trace, usize::MAX, &PhaseNames::default());
         let busy = union_length(
             &trace.submissions.iter().map(|s| (s.start.0, s.end().0)).collect::<Vec<_>>(),
             trace.window,

@@ -3,6 +3,7 @@
 //! The sum of all gaps is the window minus the busy time of the trial, to the ns.
 
 use super::group::{band_names, key_of, phase_keys};
+use super::label_map::PhaseNames;
 use crate::model::{LabelId, Nanos, Timestamp, Trace};
 
 /// Lower edges of all but the first band, in ns.
@@ -41,8 +42,9 @@ pub struct Gap {
     pub before: Option<String>,
 }
 
-/// Idle stretches of the trace's window in bands, and the `longest` longest of them (earlier ones first when equal).
-pub fn gaps(trace: &Trace, longest: usize) -> Gaps {
+/// Idle stretches of the trace's window in bands, and the `longest` longest of them (earlier ones first when equal),
+/// between phases as `names` calls them.
+pub fn gaps(trace: &Trace, longest: usize, phases: &PhaseNames) -> Gaps {
     let names = band_names(&GAP_EDGES);
     let mut bands: Vec<GapBand> = names
         .into_iter()
@@ -84,7 +86,7 @@ pub fn gaps(trace: &Trace, longest: usize) -> Gaps {
 
     found.sort_by(|a, b| b.0.cmp(&a.0).then(a.1.cmp(&b.1)));
     found.truncate(longest);
-    let keys = phase_keys(trace);
+    let keys = phase_keys(trace, phases);
     let longest = found
         .into_iter()
         .map(|(length, start, after, before)| Gap {
@@ -111,7 +113,7 @@ mod tests {
 
     #[test]
     fn bands_are_all_there() {
-        let empty = gaps(&Builder::new().build(), 5);
+        let empty = gaps(&Builder::new().build(), 5, &PhaseNames::default());
         let none = [
             ("lt_10us", 0, 0),
             ("10_100us", 0, 0),
@@ -132,7 +134,7 @@ mod tests {
         builder.submission(20_000, 1_000, "Compute", "next", "");
         let mut trace = builder.build();
         trace.window = window(0, 40_000);
-        let gaps = gaps(&trace, 2);
+        let gaps = gaps(&trace, 2, &PhaseNames::default());
         assert_eq!(rows(&gaps)[..2], [("lt_10us", 1, 1_000), ("10_100us", 2, 29_000)]);
         let gap = |start, length, after: Option<&str>, before: Option<&str>| Gap {
             start: Timestamp(start),
@@ -153,6 +155,6 @@ mod tests {
         builder.submission(0, 1_000, "Compute", "p", "");
         let mut trace = builder.build();
         trace.window = window(0, 500);
-        assert_eq!(gaps(&trace, 5).longest, []);
+        assert_eq!(gaps(&trace, 5, &PhaseNames::default()).longest, []);
     }
 }

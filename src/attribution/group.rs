@@ -1,10 +1,11 @@
 //! How a submission gets its key: bucket, encoder family, phase or channel.
 //!
-//! Keys are made once per distinct label of a trace, then looked up per submission. The rules for
+//! A label map can give phases other names ([`PhaseNames`]). Keys are made once per distinct label of a trace, then looked up per submission. The rules for
 //! labels are pure functions of text ([`encoder_family`], [`phase`]); what they mean is told in the glossary.
 
 use std::collections::HashMap;
 
+use super::label_map::PhaseNames;
 use super::stats::{self, EncoderGroups, Ranked};
 use super::{Group, Stats};
 use crate::error::{Error, Result};
@@ -317,8 +318,8 @@ pub enum GroupBy {
     Bucket(Buckets),
     /// By encoder family.
     Encoder,
-    /// By phase.
-    Phase,
+    /// By phase, under the names that a label map gives.
+    Phase(PhaseNames),
     /// By channel.
     Channel,
 }
@@ -341,12 +342,17 @@ pub(crate) fn attribute_ranked(trace: &Trace, by: &GroupBy, ranked: &Ranked) -> 
         GroupBy::Bucket(buckets) => by_bucket(trace, buckets, ranked),
         GroupBy::Channel => by_channel(trace, ranked),
         GroupBy::Encoder => by_label(trace, ranked, &family_keys(trace)),
-        GroupBy::Phase => by_label(trace, ranked, &phase_keys(trace)),
+        GroupBy::Phase(names) => by_label(trace, ranked, &phase_keys(trace, names)),
     }
 }
 
-/// Phase keys of the trace's labels, in their order.
-pub(crate) fn phase_keys(trace: &Trace) -> Vec<Key> {
+/// Phase keys of the trace's labels, in their order, under the names that a label map gives.
+pub(crate) fn phase_keys(trace: &Trace, names: &PhaseNames) -> Vec<Key> {
+    phase_labels(trace).into_iter().map(|key| names.named(key)).collect()
+}
+
+/// Phase keys of the trace's labels, in their order, as the labels say them.
+pub(super) fn phase_labels(trace: &Trace) -> Vec<Key> {
     label_keys(trace, phase)
 }
 
@@ -632,7 +638,7 @@ mod tests {
             builder.build()
         };
         let keys = |index| {
-            attribute(&trace(index), &GroupBy::Phase)
+            attribute(&trace(index), &GroupBy::Phase(PhaseNames::default()))
                 .groups
                 .into_iter()
                 .map(|g| g.key)
@@ -650,7 +656,7 @@ mod tests {
             .submission(5000, 900, "Compute", "", "tone")
             .coalesced();
         let trace = builder.build();
-        let groups = attribute(&trace, &GroupBy::Phase).groups;
+        let groups = attribute(&trace, &GroupBy::Phase(PhaseNames::default())).groups;
         let rows: Vec<_> = groups
             .iter()
             .map(|g| (g.key.as_str(), g.stats.total.0, g.coalesced))
@@ -668,7 +674,7 @@ mod tests {
             .encoder(1, "p", "", Some(5), true)
             .encoder(2, "p", "", Some(5), false);
         let trace = builder.build();
-        let groups = attribute(&trace, &GroupBy::Phase).groups;
+        let groups = attribute(&trace, &GroupBy::Phase(PhaseNames::default())).groups;
         let rows: Vec<_> = groups
             .iter()
             .map(|g| (g.key.as_str(), g.stats.total.0, g.encoders_without_submission))

@@ -1,11 +1,13 @@
 //! Numbers of one trial: a [`Trace`](crate::model::Trace) and a grouping give [`Group`]s with [`Stats`]. Pure: no IO, nothing fails.
 //!
 //! `group` knows how a submission gets its key (bucket, encoder family, phase, channel), `stats` the
-//! percentiles and the interval union, `kernels` the kernel families, `gaps` the time between submissions.
+//! percentiles and the interval union, `kernels` the kernel families,
+//! `label_map` the names of phases across engines, `gaps` the time between submissions.
 
 pub mod gaps;
 pub mod group;
 pub mod kernels;
+pub mod label_map;
 pub mod stats;
 
 #[cfg(test)]
@@ -14,6 +16,7 @@ pub(crate) mod fixture;
 pub use gaps::{Gap, GapBand, Gaps, gaps};
 pub use group::{Attribution, Buckets, GroupBy, Key, attribute, encoder_family, is_real_label, phase};
 pub use kernels::{KernelFamilies, KernelRule, KernelRules};
+pub use label_map::{LabelMap, LabelMatches, LabelRule, MappedSide, PhaseNames, label_matches};
 
 use crate::model::{Nanos, Timestamp};
 

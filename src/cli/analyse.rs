@@ -4,13 +4,13 @@ use std::path::PathBuf;
 
 use clap::Args;
 
-use super::judging::JudgingArgs;
+use super::judging::{JudgingArgs, read};
 use super::output::{OutputPlan, to_stdout, width};
 use super::progress::Bar;
 use super::values::{ReadArgs, parse_time, parse_units};
 use super::{Console, ExitStatus, Stop, print_warning};
 use crate::analysis::{Outcome, Request, SideRequest, analyse};
-use crate::attribution::{Buckets, KernelRules};
+use crate::attribution::{Buckets, KernelRules, LabelMap};
 use crate::compare::gate::GateResult;
 use crate::compare::{CompareOptions, TrialOptions};
 use crate::error::{Error, Result};
@@ -114,6 +114,13 @@ struct SharedArgs {
     /// that fits counts.
     #[arg(long, value_name = "FILE", help_heading = "Tables")]
     kernel_rules: Option<PathBuf>,
+    /// Names of phases that are the same on both sides (TOML)
+    ///
+    /// Each entry is `[[phase]]` with the phase's `name` and a regular expression for side A's phases (`a`), for side
+    /// B's (`b`) or both. An expression is held against the phase as the report calls it without the map; the first entry
+    /// that fits counts. The report shows how much GPU time each entry took, and what none did.
+    #[arg(long, value_name = "FILE", help_heading = "Tables")]
+    label_map: Option<PathBuf>,
     /// Show every kernel name
     #[arg(long, help_heading = "Tables")]
     kernels: bool,
@@ -249,10 +256,7 @@ impl SharedArgs {
         };
         let kernel_rules = match &self.kernel_rules {
             Some(path) => {
-                let origin = path.display().to_string();
-                let text =
-                    std::fs::read_to_string(path).map_err(|error| Error::io("open it", error).with_origin(&origin))?;
-                KernelRules::with_user(&text).map_err(|error| error.with_origin(origin))?
+                KernelRules::with_user(&read(path)?).map_err(|error| error.with_origin(path.display().to_string()))?
             }
             None => KernelRules::default(),
         };
@@ -260,6 +264,7 @@ impl SharedArgs {
             buckets,
             kernel_rules,
             slowest: usize::from(self.slowest),
+            ..TrialOptions::default()
         })
     }
 
@@ -267,7 +272,7 @@ impl SharedArgs {
         self,
         a: SideRequest,
         b: Option<SideRequest>,
-        judging: CompareOptions,
+        mut judging: CompareOptions,
         console: Console,
     ) -> Result<ExitStatus, Stop> {
         let inputs: Vec<&PathBuf> = a.inputs.iter().chain(b.iter().flat_map(|side| &side.inputs)).collect();
@@ -277,6 +282,10 @@ impl SharedArgs {
                 .into());
         }
         let plan = OutputPlan::new(&self.output, &inputs)?;
+        if let Some(path) = &self.label_map {
+            judging.label_map =
+                LabelMap::parse(&read(path)?).map_err(|error| error.with_origin(path.display().to_string()))?;
+        }
         let request = Request {
             trial: self.trial()?,
             a,

@@ -10,6 +10,7 @@ mod controls;
 mod findings;
 pub mod gate;
 pub mod inference;
+mod label_map;
 pub mod noise;
 mod notes;
 mod order;
@@ -22,6 +23,7 @@ use gate::{RowKey, Table};
 
 pub use controls::Controls;
 pub use gate::{Gate, GateRules};
+pub use label_map::{MappedLabels, MappedRule, MappedTime, MappedTotals};
 pub use noise::Noise;
 pub use order::Slot;
 pub use trial::TrialOptions;
@@ -31,7 +33,7 @@ pub use words::headline;
 
 use std::collections::HashMap;
 
-use crate::attribution::{Buckets, Gaps, Group, KernelFamilies, SlowSubmission, Stats};
+use crate::attribution::{Buckets, Gaps, Group, KernelFamilies, LabelMap, LabelMatches, SlowSubmission, Stats};
 use crate::error::{Error, Result};
 use crate::model::{
     CrossCheck, LeftOut, Nanos, Note, Process, RecordingState, ShaderSamples, Timestamp, Timing, Window, WindowFound,
@@ -77,6 +79,8 @@ pub struct Trial {
     pub encoder_labels: Option<EncoderLabels>,
     /// Time of counted submissions whose phase is a real label.
     pub labelled_total: Nanos,
+    /// What a label map took of it; `None` without one.
+    pub label_matches: Option<LabelMatches>,
     /// Kernels by family; `None` when the trace has no shader list.
     pub kernels: Option<KernelFamilies>,
     /// Rows of the Shader Timeline table.
@@ -132,6 +136,8 @@ pub struct CompareOptions {
     pub noise: Option<Noise>,
     /// Phases that are equal on both sides.
     pub controls: Option<regex::Regex>,
+    /// Names of phases on both sides; no rule: phases are called as they are.
+    pub label_map: LabelMap,
     /// Limits.
     pub gate: Option<GateRules>,
     /// Side B was stored earlier.
@@ -147,6 +153,7 @@ impl Default for CompareOptions {
             force: false,
             noise: None,
             controls: None,
+            label_map: LabelMap::default(),
             gate: None,
             baseline: false,
         }
@@ -193,6 +200,8 @@ pub struct Comparison {
     pub phases: Vec<Row>,
     /// By channel, delta descending.
     pub channels: Vec<Row>,
+    /// What a label map did to the phases; `None` without one.
+    pub label_map: Option<MappedLabels>,
     /// Idle stretches by length band, per side.
     pub gaps: Vec<GapRow>,
     /// Ranked rows with a positive delta (with one side: the phases with most time).
@@ -390,6 +399,7 @@ pub fn compare(a: Side, b: Option<Side>, settings: Settings, options: &CompareOp
         encoders: rows::encoders(&sides),
         phases: rows::phases(&sides),
         channels: rows::channels(&sides),
+        label_map: label_map::mapped(&options.label_map, &a, b.as_ref()),
         gaps: rows::gaps(&sides),
         findings: Vec::new(),
         notes: Vec::new(),

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::assess::far_trials;
 use super::order;
 use super::words::{count, rate, short, side_names};
-use super::{Comparison, Incomparable, Over, Side, Trial};
+use super::{Comparison, Incomparable, Over, Side, Trial, label_map};
 use crate::attribution::is_real_label;
 use crate::model::{Note, Reason, StateTime, WindowRule, WindowSpan};
 
@@ -166,6 +166,9 @@ pub(super) fn notes(comparison: &Comparison, remarks: Vec<Note>) -> Vec<Note> {
                 format!("the trials ran on several GPUs: {}", joined(&gpus)),
             ));
         }
+    }
+    if let Some(mapped) = &comparison.label_map {
+        notes.extend(label_map::notes(mapped, &comparison.a, comparison.b.as_ref()));
     }
     if let Some(b) = &comparison.b {
         notes.extend(between(comparison, b));

@@ -3,7 +3,9 @@
 use super::{EncoderLabels, Trial};
 use crate::attribution::group::{attribute_ranked, family_keys, key_of, phase_keys};
 use crate::attribution::stats::{Ranked, all};
-use crate::attribution::{Buckets, GroupBy, KernelFamilies, KernelRules, SlowSubmission, gaps, is_real_label};
+use crate::attribution::{
+    Buckets, GroupBy, KernelFamilies, KernelRules, PhaseNames, SlowSubmission, gaps, is_real_label, label_matches,
+};
 use crate::model::{Nanos, Submission, Trace};
 
 /// How a trace becomes a trial.
@@ -13,6 +15,8 @@ pub struct TrialOptions {
     pub buckets: Buckets,
     /// Kernel families.
     pub kernel_rules: KernelRules,
+    /// Names of phases, of the trial's side.
+    pub phase_names: PhaseNames,
     /// How many of the slowest submissions and of the longest gaps are kept.
     pub slowest: usize,
 }
@@ -22,7 +26,7 @@ impl Trial {
     pub fn from_trace(trace: &Trace, input: String, units: Option<u64>, options: &TrialOptions) -> Trial {
         let ranked = Ranked::new(trace);
         let groups = |by: &GroupBy| attribute_ranked(trace, by, &ranked).groups;
-        let phases = groups(&GroupBy::Phase);
+        let phases = groups(&GroupBy::Phase(options.phase_names.clone()));
         let labelled = phases
             .iter()
             .filter(|group| is_real_label(&group.key))
@@ -45,8 +49,9 @@ impl Trial {
             encoders: groups(&GroupBy::Encoder),
             phases,
             channels: groups(&GroupBy::Channel),
-            encoder_labels: encoder_labels(trace),
+            encoder_labels: encoder_labels(trace, &options.phase_names),
             labelled_total,
+            label_matches: label_matches(trace, &options.phase_names),
             kernels: trace
                 .kernels
                 .as_ref()
@@ -54,8 +59,8 @@ impl Trial {
             shader_timeline_rows: trace.shader_timeline_rows,
             shader_samples: trace.shader_samples.clone(),
             shader_sampled_span: trace.shader_sampled_span,
-            gaps: gaps(trace, options.slowest),
-            slowest: slowest(trace, options.slowest),
+            gaps: gaps(trace, options.slowest, &options.phase_names),
+            slowest: slowest(trace, options),
             left_out: trace.left_out.clone(),
             cross_check: trace.cross_check,
             state: trace.state.clone(),
@@ -65,8 +70,8 @@ impl Trial {
     }
 }
 
-fn encoder_labels(trace: &Trace) -> Option<EncoderLabels> {
-    let keys = phase_keys(trace);
+fn encoder_labels(trace: &Trace, names: &PhaseNames) -> Option<EncoderLabels> {
+    let keys = phase_keys(trace, names);
     let encoders = trace.encoders.as_ref()?;
     let labelled = encoders
         .iter()
@@ -79,7 +84,7 @@ fn encoder_labels(trace: &Trace) -> Option<EncoderLabels> {
 }
 
 /// The longest submissions, longest first, then in the order of their starts.
-fn slowest(trace: &Trace, count: usize) -> Vec<SlowSubmission> {
+fn slowest(trace: &Trace, options: &TrialOptions) -> Vec<SlowSubmission> {
     let mut longest: Vec<&Submission> = trace.submissions.iter().collect();
     longest.sort_by(|a, b| {
         b.duration
@@ -87,8 +92,8 @@ fn slowest(trace: &Trace, count: usize) -> Vec<SlowSubmission> {
             .then(a.start.cmp(&b.start))
             .then(a.id.cmp(&b.id))
     });
-    longest.truncate(count);
-    let (phases, families) = (phase_keys(trace), family_keys(trace));
+    longest.truncate(options.slowest);
+    let (phases, families) = (phase_keys(trace, &options.phase_names), family_keys(trace));
     longest
         .into_iter()
         .map(|submission| SlowSubmission {

@@ -13,6 +13,7 @@ use crate::attribution::{Gap, SlowSubmission, Stats};
 use crate::compare::{self, Change, Comparison, Over};
 use crate::model::{self, Nanos, Reason, StateTime, Timestamp, WindowFound, WindowRule, WindowSpan};
 
+mod label_map;
 mod verdicts;
 
 use verdicts::{Gate, Test};
@@ -93,6 +94,8 @@ struct Report<'a> {
     encoders: Vec<Row<'a>>,
     phases: Vec<Row<'a>>,
     channels: Vec<Row<'a>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    label_map: Option<label_map::LabelMap<'a>>,
     kernels: Sides<Kernels<'a>>,
     gaps: Gaps<'a>,
     slowest: Sides<Vec<Slow<'a>>>,
@@ -440,6 +443,7 @@ impl<'a> Report<'a> {
             encoders,
             phases,
             channels,
+            label_map,
             gaps,
             findings,
             notes,
@@ -495,6 +499,9 @@ impl<'a> Report<'a> {
             encoders: rows(encoders),
             phases: rows(phases),
             channels: rows(channels),
+            label_map: label_map
+                .as_ref()
+                .map(|mapped| label_map::LabelMap::new(mapped, b.is_some())),
             kernels: Sides {
                 a: a.into(),
                 b: b.as_ref().map(Kernels::from),

@@ -242,6 +242,7 @@ fn trial(side: &str, number: u64, pid: u32, total: u64) -> Trial {
             labelled: if mine { 2_498 } else { 0 },
         }),
         labelled_total: Nanos(if mine { total - total / 60 } else { 0 }),
+        label_matches: None,
         kernels: Some(KernelFamilies(families)),
         shader_timeline_rows: Some(if mine { 1_204 } else { 0 }),
         shader_samples: if mine && number == 1 {
@@ -461,6 +462,7 @@ pub(crate) fn two_sides() -> Comparison {
             row("blit", around(64, 1_000_000), None),
         ],
         phases,
+        label_map: None,
         channels: vec![
             row(
                 "Compute",
