@@ -210,6 +210,37 @@ fn an_expression_that_takes_nothing_is_a_note_that_names_it() {
 }
 
 #[test]
+fn a_baseline_keeps_the_names_that_it_was_stored_with() {
+    let place = engines();
+    place.write("map.toml", MAP);
+    place
+        .run(["report", "a.xml", "--label-map", "map.toml", "-o", "base.json"])
+        .done();
+    let options = [
+        "compare",
+        "--a",
+        "a.xml",
+        "--baseline",
+        "base.json",
+        "--label-map",
+        "map.toml",
+        "--format",
+        "json",
+    ];
+    let report = place.run(options).json();
+    assert_eq!(report["phases"][0]["key"], "attention");
+    assert_eq!(report["phases"][0]["b"]["total_us"], 400);
+    assert_eq!(report["label_map"]["matched"]["b"], Value::Null);
+    let codes: Vec<&Value> = report["notes"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|note| &note["code"])
+        .collect();
+    assert!(codes.contains(&&json!("label_map_not_applied")), "{codes:?}");
+}
+
+#[test]
 fn a_map_that_cannot_be_used_is_refused_before_any_input_is_read() {
     for (map, parts) in [
         ("", &["map.toml: ", "there is no entry"][..]),

@@ -226,6 +226,33 @@ fn sides_with_different_windows_are_not_compared() {
     );
 }
 
+#[test]
+fn a_baseline_remembers_its_window() {
+    let (place, input) = (Place::new(), fixture());
+    let window = "signpost:prefill";
+    place
+        .run(["report", &input, "--window", window, "-o", "base.json"])
+        .done();
+    let compare = |window: &str| {
+        let arguments = [
+            "compare",
+            "--a",
+            &input,
+            "--baseline",
+            "base.json",
+            "--window",
+            window,
+            "--format",
+            "json",
+        ];
+        place.run(arguments).json()
+    };
+    let same = compare(window);
+    assert_eq!(same["incomparable"], json!([]));
+    assert_eq!(same["b"]["trials"][0]["window"], same["a"]["trials"][0]["window"]);
+    assert_eq!(compare("quiet:1ms")["incomparable"][0]["code"], "window_differs");
+}
+
 // ---------------------------------------------------------------------------------------------- pairing
 
 /// A submission every ms from 1 to 9 ms.

@@ -80,6 +80,13 @@ pub(super) fn mapped(map: &LabelMap, a: &Side, b: Option<&Side>) -> Option<Mappe
 /// Expressions that took nothing: a name was changed, or an earlier rule takes it.
 pub(super) fn notes(mapped: &MappedLabels, a: &Side, b: Option<&Side>) -> Vec<Note> {
     let mut notes = Vec::new();
+    if let (Some(b), None) = (b, &mapped.b) {
+        let text = format!(
+            "label map: {} was stored with the names that it has, and is not held against it",
+            b.name
+        );
+        notes.push(Note::remark("label_map_not_applied", text));
+    }
     for (number, rule) in (1..).zip(&mapped.rules) {
         let sides = [
             (Some(a), &rule.rule.a, Some(&rule.a)),
