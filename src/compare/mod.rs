@@ -10,6 +10,7 @@ pub mod baseline;
 mod controls;
 mod findings;
 pub mod gate;
+mod hints;
 pub mod inference;
 mod label_map;
 pub mod noise;
@@ -25,6 +26,7 @@ use gate::{RowKey, Table};
 pub use baseline::Baseline;
 pub use controls::Controls;
 pub use gate::{Gate, GateRules};
+pub use hints::Hints;
 pub use label_map::{MappedLabels, MappedRule, MappedTime, MappedTotals};
 pub use noise::Noise;
 pub use order::Slot;
@@ -33,7 +35,7 @@ pub use verdict::{Judgement, Verdict};
 pub(crate) use words::bound_beside;
 pub use words::headline;
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 
 use crate::attribution::{Buckets, Gaps, Group, KernelFamilies, LabelMap, LabelMatches, SlowSubmission, Stats};
 use crate::error::{Error, Result};
@@ -138,6 +140,8 @@ pub struct CompareOptions {
     pub noise: Option<Noise>,
     /// Phases that are equal on both sides.
     pub controls: Option<regex::Regex>,
+    /// What the user says of rows.
+    pub hints: Hints,
     /// Names of phases on both sides; no rule: phases are called as they are.
     pub label_map: LabelMap,
     /// Limits.
@@ -155,6 +159,7 @@ impl Default for CompareOptions {
             force: false,
             noise: None,
             controls: None,
+            hints: Hints::default(),
             label_map: LabelMap::default(),
             gate: None,
             baseline: None,
@@ -206,6 +211,8 @@ pub struct Comparison {
     pub channels: Vec<Row>,
     /// What a label map did to the phases; `None` without one.
     pub label_map: Option<MappedLabels>,
+    /// Hints for kernel families that a side has: they have no time of their own, so no finding speaks of them.
+    pub kernel_hints: BTreeMap<String, String>,
     /// Idle stretches by length band, per side.
     pub gaps: Vec<GapRow>,
     /// Ranked rows with a positive delta (with one side: the phases with most time).
@@ -404,6 +411,7 @@ pub fn compare(a: Side, b: Option<Side>, settings: Settings, options: &CompareOp
         phases: rows::phases(&sides),
         channels: rows::channels(&sides),
         label_map: label_map::mapped(&options.label_map, &a, b.as_ref()),
+        kernel_hints: BTreeMap::new(),
         gaps: rows::gaps(&sides),
         findings: Vec::new(),
         notes: Vec::new(),
@@ -425,6 +433,8 @@ pub fn compare(a: Side, b: Option<Side>, settings: Settings, options: &CompareOp
     let mut remarks = assess::assess(&mut comparison, options)?;
     remarks.extend(options.baseline.iter().flatten().cloned());
     comparison.findings = findings::findings(&comparison);
+    options.hints.place(&mut comparison);
+    remarks.extend(options.hints.notes(&comparison.settings.buckets));
     comparison.notes = notes::notes(&comparison, remarks);
     Ok(comparison)
 }

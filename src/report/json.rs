@@ -444,6 +444,7 @@ impl<'a> Report<'a> {
             phases,
             channels,
             label_map,
+            kernel_hints,
             gaps,
             findings,
             notes,
