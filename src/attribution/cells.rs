@@ -21,14 +21,14 @@ pub(super) struct Cells {
 struct Cell {
     label: LabelId,
     channel: NameId,
-    bucket: usize,
+    bucket: u32,
 }
 
 /// What group each cell is in.
 #[derive(Debug)]
 pub(super) struct Grouping {
     /// Group by cell.
-    pub(super) of_cell: Vec<usize>,
+    pub(super) of_cell: Vec<u32>,
     /// Key by group. There can be groups without a submission.
     pub(super) keys: Vec<String>,
     /// The group of an encoder; `None` when groups say nothing about encoders.
@@ -38,12 +38,12 @@ pub(super) struct Grouping {
 /// The group of each label of a trace, and of one that it does not have.
 #[derive(Debug)]
 pub(super) struct LabelGroups {
-    listed: Vec<usize>,
-    other: usize,
+    listed: Vec<u32>,
+    other: u32,
 }
 
 impl LabelGroups {
-    pub(super) fn get(&self, label: LabelId) -> usize {
+    pub(super) fn get(&self, label: LabelId) -> u32 {
         let listed = usize::try_from(label.0).ok().and_then(|at| self.listed.get(at));
         listed.copied().unwrap_or(self.other)
     }
@@ -60,11 +60,11 @@ impl Cells {
                 let cell = Cell {
                     label: submission.label,
                     channel: submission.channel,
-                    bucket: buckets.index(submission.duration.0),
+                    bucket: number(buckets.index(submission.duration.0)),
                 };
                 *index.entry(cell).or_insert_with(|| {
                     all.push(cell);
-                    u32::try_from(all.len() - 1).unwrap_or(u32::MAX)
+                    number(all.len() - 1)
                 })
             })
             .collect();
@@ -133,18 +133,28 @@ impl Cells {
     }
 }
 
+/// Cells and groups are no more than submissions and labels, which are numbered by 32 bits.
+fn number(place: usize) -> u32 {
+    u32::try_from(place).unwrap_or(u32::MAX)
+}
+
+/// The place of a cell or group in tables by such.
+pub(super) fn place(number: u32) -> usize {
+    usize::try_from(number).unwrap_or(usize::MAX)
+}
+
 /// Distinct keys in the order in which they are met.
 #[derive(Debug, Default)]
 struct Groups<'a> {
-    index: HashMap<&'a str, usize>,
+    index: HashMap<&'a str, u32>,
     keys: Vec<&'a str>,
 }
 
 impl<'a> Groups<'a> {
-    fn of(&mut self, key: &'a str) -> usize {
+    fn of(&mut self, key: &'a str) -> u32 {
         *self.index.entry(key).or_insert_with(|| {
             self.keys.push(key);
-            self.keys.len() - 1
+            number(self.keys.len() - 1)
         })
     }
 

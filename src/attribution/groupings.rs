@@ -1,6 +1,6 @@
 //! Every grouping of a trace at once: its submissions are walked and its values sorted once for all of them.
 
-use super::cells::{Cells, Grouping};
+use super::cells::{Cells, Grouping, place};
 use super::group::{Buckets, Key};
 use super::stats::stats_of;
 use super::{Group, Stats};
@@ -62,7 +62,7 @@ fn labelled(
 ) -> Vec<Group> {
     let of_label = grouping.of_label.take();
     let mut groups: Vec<Group> = groups(grouping, stats).collect();
-    let group_of = |label| of_label.as_ref().map(|groups| groups.get(label));
+    let group_of = |label| of_label.as_ref().map(|groups| place(groups.get(label)));
     for (label, key) in cells.used(keys) {
         if let Some(group) = group_of(label).and_then(|at| groups.get_mut(at)) {
             group.coalesced |= key.coalesced;

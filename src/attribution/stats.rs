@@ -4,7 +4,7 @@
 //! sorted; busy time comes from one walk over the submissions, which are sorted by start. Nothing is hashed or sorted
 //! per group, and a submission's group is looked up by its cell.
 
-use super::cells::{Cells, Grouping};
+use super::cells::{Cells, Grouping, place};
 use super::radix::{self, Tagged};
 use super::{Durations, Latency, Stats};
 use crate::model::{CommandBufferId, EncoderId, Nanos, Submission, Trace, Window};
@@ -63,12 +63,12 @@ impl Union {
 pub(super) fn stats_of(trace: &Trace, cells: &Cells, groupings: &[Grouping]) -> Vec<Vec<Stats>> {
     let mut all = sums(trace, cells, groupings);
     let durations = ranked(trace, cells, |s| Some(s.duration.0));
-    for_each_group(&durations, groupings, &mut all, |sorted, stats| {
+    for_each_group(&durations, cells, groupings, &mut all, |sorted, stats| {
         stats.durations = durations_of(sorted, stats.total);
     });
     drop(durations);
     let latencies = ranked(trace, cells, |s| s.latency.map(|latency| latency.0));
-    for_each_group(&latencies, groupings, &mut all, |sorted, stats| {
+    for_each_group(&latencies, cells, groupings, &mut all, |sorted, stats| {
         stats.latency = latency_of(sorted)
     });
     drop(latencies);
@@ -104,7 +104,11 @@ fn sums(trace: &Trace, cells: &Cells, groupings: &[Grouping]) -> Vec<Vec<Stats>>
         }
         let (start, end) = (submission.start.0, submission.end().0);
         for (grouping, unions) in groupings.iter().zip(&mut unions) {
-            if let Some(union) = grouping.of_cell.get(cell).and_then(|&group| unions.get_mut(group)) {
+            if let Some(union) = grouping
+                .of_cell
+                .get(cell)
+                .and_then(|&group| unions.get_mut(place(group)))
+            {
                 union.add(start, end, trace.window);
             }
         }
@@ -116,7 +120,7 @@ fn sums(trace: &Trace, cells: &Cells, groupings: &[Grouping]) -> Vec<Vec<Stats>>
         };
         let mut groups: Vec<Stats> = unions.into_iter().map(busy).collect();
         for (&group, &(submissions, total)) in grouping.of_cell.iter().zip(&by_cell) {
-            if let Some(stats) = groups.get_mut(group) {
+            if let Some(stats) = groups.get_mut(place(group)) {
                 stats.submissions += submissions;
                 stats.total.0 = stats.total.0.saturating_add(total);
             }
@@ -124,11 +128,6 @@ fn sums(trace: &Trace, cells: &Cells, groupings: &[Grouping]) -> Vec<Vec<Stats>>
         groups
     };
     groupings.iter().zip(unions).map(groups_of).collect()
-}
-
-/// The place of a cell in tables by cell.
-fn place(cell: u32) -> usize {
-    usize::try_from(cell).unwrap_or(usize::MAX)
 }
 
 /// The values that submissions have, in their order.
@@ -143,17 +142,30 @@ fn ranked(trace: &Trace, cells: &Cells, value: impl Fn(&Submission) -> Option<u6
 /// Gives each group of each grouping its values, which arrive in their order because all of them are in order.
 fn for_each_group(
     ranked: &[Tagged],
+    cells: &Cells,
     groupings: &[Grouping],
     all: &mut [Vec<Stats>],
     mut set: impl FnMut(&[u64], &mut Stats),
 ) {
+    let mut by_cell = vec![0usize; cells.count()];
+    for tagged in ranked {
+        if let Some(count) = by_cell.get_mut(place(tagged.cell)) {
+            *count += 1;
+        }
+    }
     let mut dealt = vec![0; ranked.len()];
     for (grouping, groups) in groupings.iter().zip(all) {
-        let group_of = |tagged: &Tagged| grouping.of_cell.get(place(tagged.cell)).copied();
+        if let [whole] = groups.as_mut_slice() {
+            for (slot, tagged) in dealt.iter_mut().zip(ranked) {
+                *slot = tagged.value;
+            }
+            set(&dealt, whole);
+            continue;
+        }
         let mut ends = vec![0usize; groups.len()];
-        for group in ranked.iter().filter_map(group_of) {
-            if let Some(count) = ends.get_mut(group) {
-                *count += 1;
+        for (&group, count) in grouping.of_cell.iter().zip(&by_cell) {
+            if let Some(end) = ends.get_mut(place(group)) {
+                *end += count;
             }
         }
         let mut before = 0;
@@ -161,7 +173,8 @@ fn for_each_group(
             before += std::mem::replace(end, before);
         }
         for tagged in ranked {
-            if let Some(end) = group_of(tagged).and_then(|group| ends.get_mut(group)) {
+            let group = grouping.of_cell.get(place(tagged.cell));
+            if let Some(end) = group.and_then(|&group| ends.get_mut(place(group))) {
                 if let Some(slot) = dealt.get_mut(*end) {
                     *slot = tagged.value;
                 }
@@ -194,18 +207,23 @@ fn count_ids(
     if ids.is_empty() {
         return;
     }
-    // Equal ids stand together, so a group needs to know only the one that it met last.
-    let mut met: Vec<(Option<u64>, u64)> = vec![(None, 0); groups.len()];
-    for tagged in ids {
-        let group = grouping.of_cell.get(place(tagged.cell));
-        if let Some((last, count)) = group.and_then(|&group| met.get_mut(group))
-            && *last != Some(tagged.value)
-        {
-            *last = Some(tagged.value);
-            *count += 1;
+    let mut met = vec![0u64; groups.len()];
+    // Equal ids stand together, so a group needs to know only the one that it met last: by where that id begins.
+    let mut last = vec![usize::MAX; groups.len()];
+    let mut before = None;
+    let mut first = 0;
+    for (at, tagged) in ids.iter().enumerate() {
+        if before != Some(tagged.value) {
+            before = Some(tagged.value);
+            first = at;
+        }
+        let group = grouping.of_cell.get(place(tagged.cell)).map(|&group| place(group));
+        if let Some((met, last)) = group.and_then(|group| Some((met.get_mut(group)?, last.get_mut(group)?))) {
+            *met += u64::from(*last != first);
+            *last = first;
         }
     }
-    for (stats, (_, met)) in groups.iter_mut().zip(met) {
+    for (stats, met) in groups.iter_mut().zip(met) {
         *count(stats) = Some(met);
     }
 }
@@ -221,7 +239,7 @@ fn cpu_encode(trace: &Trace, counted: &[Tagged], groupings: &[Grouping], all: &m
         }
         for (grouping, groups) in groupings.iter().zip(&mut *all) {
             let group = grouping.of_label.as_ref().map(|groups| groups.get(encoder.label));
-            if let Some(stats) = group.and_then(|group| groups.get_mut(group)) {
+            if let Some(stats) = group.and_then(|group| groups.get_mut(place(group))) {
                 let Nanos(before) = stats.cpu_encode.unwrap_or_default();
                 stats.cpu_encode = Some(Nanos(before.saturating_add(ns)));
             }
