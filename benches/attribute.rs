@@ -8,7 +8,7 @@ use std::hint::black_box;
 
 use criterion::{Criterion, Throughput, criterion_group, criterion_main};
 use trace_attr::attribution::Buckets;
-use trace_attr::compare::{Comparison, Settings, Side, Trial, TrialOptions, compare};
+use trace_attr::compare::{CompareOptions, Comparison, Settings, Side, Trial, TrialOptions, compare};
 use trace_attr::join::{JoinOptions, RunInput, TimingChoice, choose_timing, join};
 use trace_attr::model::{
     CommandBufferId, EncoderId, Label, Nanos, Process, Submission, SubmissionId, Timestamp, Timing, Trace, WindowRule,
@@ -120,7 +120,8 @@ fn trial(trace: &Trace) -> Trial {
     Trial::from_trace(trace, "bench".to_owned(), None, &options)
 }
 
-/// What a user waits for once all is read: each of ten trials is joined and attributed, then the sides are compared.
+/// What a user waits for once all is read: each of ten trials is joined and attributed, on two threads as `analysis` does
+/// it with two cores, then the sides are compared.
 fn compared(a: &Recording, b: &Recording) -> Comparison {
     let side = |name: &str, recording: &Recording, first: u64| Side {
         name: name.to_owned(),
@@ -134,13 +135,19 @@ fn compared(a: &Recording, b: &Recording) -> Comparison {
     };
     let settings = Settings {
         timing: Timing::Intervals,
+        timing_b: Timing::Intervals,
         unit: None,
+        unit_b: None,
         buckets: Buckets::default(),
         window_a: WindowRule::default(),
         window_b: WindowRule::default(),
         slowest: 10,
     };
-    compare(side("a", a, 0), Some(side("b", b, TRIALS)), settings).expect("a comparison")
+    let (a, b) = std::thread::scope(|scope| {
+        let b = scope.spawn(|| side("b", b, TRIALS));
+        (side("a", a, 0), b.join().expect("side b"))
+    });
+    compare(a, Some(b), settings, &CompareOptions::default()).expect("a comparison")
 }
 
 fn attribute(criterion: &mut Criterion) {

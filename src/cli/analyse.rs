@@ -1,16 +1,18 @@
 //! `compare` and `report`.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use clap::Args;
 
+use super::judging::JudgingArgs;
 use super::output::{OutputPlan, to_stdout, width};
 use super::progress::Bar;
 use super::values::{ReadArgs, parse_time, parse_units};
 use super::{Console, ExitStatus, Stop, print_warning};
-use crate::analysis::{Request, SideRequest, analyse};
+use crate::analysis::{Outcome, Request, SideRequest, analyse};
 use crate::attribution::{Buckets, KernelRules};
-use crate::compare::TrialOptions;
+use crate::compare::gate::GateResult;
+use crate::compare::{Baseline, CompareOptions, TrialOptions};
 use crate::error::{Error, Result};
 use crate::join::{JoinOptions, ProcessChoice, TimingChoice};
 use crate::model::{Nanos, Timestamp, WindowRule};
@@ -38,8 +40,16 @@ pub(super) struct CompareArgs {
     #[arg(long, required = true, num_args = 1.., value_name = "INPUT", help_heading = "Sides")]
     a: Vec<PathBuf>,
     /// Trials of side B: what you compare it to
-    #[arg(long, required = true, num_args = 1.., value_name = "INPUT", help_heading = "Sides")]
+    #[arg(long, required_unless_present = "baseline", num_args = 1.., value_name = "INPUT", help_heading = "Sides")]
     b: Vec<PathBuf>,
+    /// Side B as `trace-attr report --format json` stored it
+    #[arg(
+        long,
+        value_name = "FILE",
+        conflicts_with_all = ["b", "tokens_b", "units_b", "process_b", "from_b", "to_b", "skip_first_b"],
+        help_heading = "Sides"
+    )]
+    baseline: Option<PathBuf>,
     /// Name of side A [default: the process]
     #[arg(long, value_name = "NAME", help_heading = "Sides")]
     name_a: Option<String>,
@@ -50,6 +60,8 @@ pub(super) struct CompareArgs {
     shared: SharedArgs,
     #[command(flatten)]
     per_side: PerSideArgs,
+    #[command(flatten)]
+    judging: JudgingArgs,
 }
 
 /// Arguments of `report`.
@@ -247,7 +259,14 @@ impl SharedArgs {
         })
     }
 
-    fn run(self, a: SideRequest, b: Option<SideRequest>, console: Console) -> Result<ExitStatus, Stop> {
+    fn run(
+        self,
+        a: SideRequest,
+        b: Option<SideRequest>,
+        baseline: Option<Baseline>,
+        judging: CompareOptions,
+        console: Console,
+    ) -> Result<ExitStatus, Stop> {
         let inputs: Vec<&PathBuf> = a.inputs.iter().chain(b.iter().flat_map(|side| &side.inputs)).collect();
         if self.unit.is_some() && a.units.is_empty() && b.as_ref().is_none_or(|b| b.units.is_empty()) {
             return Err(Error::usage("--unit names what --units counts, which is not given")
@@ -262,6 +281,8 @@ impl SharedArgs {
             timing: self.timing,
             unit: self.unit.clone().unwrap_or_else(|| "token".to_owned()),
             read: self.read.options(),
+            baseline,
+            compare: judging,
             keep_going: self.keep_going,
         };
         let bar = Bar::new(console);
@@ -276,11 +297,7 @@ impl SharedArgs {
             print_warning(console, &format!("{input} is missing from the report: {what}"));
         }
         let comparison = &outcome.comparison;
-        let status = if outcome.missing.is_empty() {
-            ExitStatus::Done
-        } else {
-            ExitStatus::Incomplete
-        };
+        let status = status(&outcome);
         let options = |width, color| ReportOptions {
             width,
             color,
@@ -304,11 +321,14 @@ pub(super) fn compare(args: CompareArgs, console: Console) -> Result<ExitStatus,
     let CompareArgs {
         a,
         b,
+        baseline,
         name_a,
         name_b,
         shared,
         per_side,
+        judging,
     } = args;
+    let judging = judging.options()?;
     let pick = |tokens: &'_ [u64], units: &'_ [u64]| {
         if tokens.is_empty() {
             units.to_vec()
@@ -345,7 +365,36 @@ pub(super) fn compare(args: CompareArgs, console: Console) -> Result<ExitStatus,
             skip_first: per_side.skip_first_b,
         },
     )?;
-    shared.run(a, Some(b), console)
+    let baseline = baseline.as_deref().map(read_baseline).transpose()?;
+    let (b, baseline) = match baseline {
+        Some(mut baseline) => {
+            if let Some(name) = b.name {
+                baseline.side.name = name;
+            }
+            (None, Some(baseline))
+        }
+        None => (Some(b), None),
+    };
+    shared.run(a, b, baseline, judging, console)
+}
+
+/// A failed gate first; then a trial that is missing, or a gate that cannot judge.
+fn status(outcome: &Outcome) -> ExitStatus {
+    let gate = outcome.comparison.gate.as_ref();
+    // A gate that has nothing to show that it can fail must not be green.
+    let shown = |gate: &&crate::compare::Gate| gate.self_test.as_ref().is_none_or(|test| test.works());
+    match gate.map(|gate| gate.result) {
+        Some(GateResult::Failed) => ExitStatus::Regression,
+        Some(GateResult::CannotJudge) => ExitStatus::CannotJudge,
+        _ if !outcome.missing.is_empty() => ExitStatus::Incomplete,
+        _ if !gate.iter().all(shown) => ExitStatus::CannotJudge,
+        _ => ExitStatus::Done,
+    }
+}
+
+fn read_baseline(path: &Path) -> Result<Baseline> {
+    let origin = || path.display().to_string();
+    Baseline::from_json(&super::judging::read(path)?).map_err(|error| error.with_origin(origin()))
 }
 
 pub(super) fn report(args: ReportArgs, console: Console) -> Result<ExitStatus, Stop> {
@@ -357,5 +406,5 @@ pub(super) fn report(args: ReportArgs, console: Console) -> Result<ExitStatus, S
         skip_first: None,
     };
     let side = args.shared.side(args.inputs, args.name, &own)?;
-    args.shared.run(side, None, console)
+    args.shared.run(side, None, None, CompareOptions::default(), console)
 }

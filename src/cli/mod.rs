@@ -4,6 +4,7 @@
 
 mod analyse;
 mod export;
+mod judging;
 mod output;
 mod progress;
 mod rows;
@@ -56,7 +57,8 @@ fn concat_help() -> String {
          trace-attr export run.trace -o exported --zst\n\n\
          INPUT is a .trace bundle (macOS with Xcode), a folder of exported files, one exported file, or `-` for \
          standard input; files may be .xml, .xml.gz or .xml.zst. Each INPUT after one --a is a trial.\n\n\
-         Exit status: 0 done; 2 could not do it; 3 done, but a trial is missing (--keep-going).\n\n{SUBMISSION}"
+         Exit status: 0 done, and the gate passed or there is none; 1 the gate failed: a regression; 2 could not do it; \
+         3 the gate cannot judge, or a trial is missing (--keep-going).\n\n{SUBMISSION}"
     )
 }
 
@@ -108,6 +110,10 @@ impl ColorChoice {
 enum ExitStatus {
     /// Done.
     Done,
+    /// Done, and the gate failed: a regression.
+    Regression,
+    /// Done, but the gate cannot judge.
+    CannotJudge,
     /// Done, but something that was asked for is missing.
     Incomplete,
 }
@@ -198,7 +204,8 @@ impl ExitStatus {
     fn code(self) -> ExitCode {
         ExitCode::from(match self {
             ExitStatus::Done => 0,
-            ExitStatus::Incomplete => 3,
+            ExitStatus::Regression => 1,
+            ExitStatus::CannotJudge | ExitStatus::Incomplete => 3,
         })
     }
 }
