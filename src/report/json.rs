@@ -97,6 +97,9 @@ struct Report<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     label_map: Option<label_map::LabelMap<'a>>,
     kernels: Sides<Kernels<'a>>,
+    /// Only with hints for families that are there.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    kernel_hints: &'a BTreeMap<String, String>,
     gaps: Gaps<'a>,
     slowest: Sides<Vec<Slow<'a>>>,
     findings: Vec<Finding<'a>>,
@@ -507,6 +510,7 @@ impl<'a> Report<'a> {
                 a: a.into(),
                 b: b.as_ref().map(Kernels::from),
             },
+            kernel_hints,
             gaps: Gaps {
                 bands: gaps.iter().map(|row| band(row, a, b.as_ref())).collect(),
                 longest: each(a, b.as_ref(), |side| {

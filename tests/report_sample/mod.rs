@@ -583,6 +583,7 @@ pub(crate) fn two_sides() -> Comparison {
         ],
         phases,
         label_map: None,
+        kernel_hints: BTreeMap::new(),
         channels: vec![
             row(
                 "Compute",

@@ -146,6 +146,8 @@ impl View<'_> {
         for (name, side) in &self.sides {
             footer.push(Line::plain(shader_timeline(name, side)));
         }
+        let hints = self.comparison.kernel_hints.iter();
+        footer.extend(hints.map(|(family, hint)| Line::plain(format!("hint for {}: {}", text(family), text(hint)))));
         let columns = vec![
             Column::new("side", Align::Left, 0),
             Column::new("family", Align::Left, 0),
