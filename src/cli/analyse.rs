@@ -4,15 +4,17 @@ use std::path::{Path, PathBuf};
 
 use clap::Args;
 
-use super::judging::{JudgingArgs, read};
+use super::judging::JudgingArgs;
+use super::layers::{ConfigFileArgs, Layers};
 use super::output::{OutputPlan, to_stdout, width};
 use super::progress::Bar;
 use super::values::{ReadArgs, parse_time, parse_units};
 use super::{Console, ExitStatus, Stop, print_warning};
 use crate::analysis::{Outcome, Request, SideRequest, analyse};
-use crate::attribution::{Buckets, KernelRules, LabelMap};
+use crate::attribution::Buckets;
 use crate::compare::gate::GateResult;
 use crate::compare::{Baseline, CompareOptions, TrialOptions};
+use crate::config::unit_name;
 use crate::error::{Error, Result};
 use crate::join::{JoinOptions, ProcessChoice, TimingChoice};
 use crate::model::{Nanos, Timestamp, WindowRule, WindowSpan};
@@ -47,7 +49,7 @@ pub(super) struct CompareArgs {
     #[arg(
         long,
         value_name = "FILE",
-        conflicts_with_all = ["b", "tokens_b", "units_b", "process_b", "from_b", "to_b", "skip_first_b"],
+        conflicts_with_all = ["b", "tokens_b", "units_b", "process_b", "window_b", "from_b", "to_b", "skip_first_b"],
         help_heading = "Sides"
     )]
     baseline: Option<PathBuf>,
@@ -88,136 +90,131 @@ pub(super) struct ReportArgs {
 pub(super) struct SharedArgs {
     /// Tokens per trial: one number, or one per trial (64,64,128); short for --units N --unit token
     #[arg(long, value_name = "N", value_delimiter = ',', value_parser = parse_units, conflicts_with = "units", help_heading = "Units")]
-    tokens: Vec<u64>,
+    pub(super) tokens: Vec<u64>,
     /// Units per trial: one number, or one per trial (64,64,128)
     #[arg(long, value_name = "N", value_delimiter = ',', value_parser = parse_units, help_heading = "Units")]
-    units: Vec<u64>,
+    pub(super) units: Vec<u64>,
     /// What a unit is called [default: token]
-    #[arg(long, value_name = "WORD", value_parser = parse_unit, conflicts_with = "tokens", help_heading = "Units")]
-    unit: Option<String>,
+    #[arg(long, value_name = "WORD", value_parser = unit_name, conflicts_with = "tokens", help_heading = "Units")]
+    pub(super) unit: Option<String>,
     /// Which process: a name, a pid, a glob, or `all` [default: the recorded one]
     #[arg(long, value_name = "NAME|PID|GLOB", help_heading = "What counts")]
-    process: Option<String>,
-    /// Which table the GPU times come from
-    #[arg(long, value_name = "TABLE", default_value = "auto", help_heading = "What counts")]
-    timing: TimingChoice,
+    pub(super) process: Option<String>,
+    /// Which table the GPU times come from [default: auto]
+    #[arg(long, value_name = "TABLE", help_heading = "What counts")]
+    pub(super) timing: Option<TimingChoice>,
     /// Count equal work only: signpost:NAME, or quiet:GAP (the longest stretch without a longer pause)
     ///
     /// signpost:NAME is the interval of that name, exactly, of the chosen process (table `os-signpost`); of several
     /// it goes from the first start to the last end, and says so. quiet:GAP is the longest stretch of submissions with
     /// no pause longer than GAP between them, such as quiet:10ms.
     #[arg(long, value_name = "RULE", help_heading = "What counts")]
-    window: Option<WindowSpan>,
+    pub(super) window: Option<WindowSpan>,
     /// Count submissions that start at or after this time of the recording (1.25s, 800ms)
     #[arg(long, value_name = "TIME", value_parser = parse_time, help_heading = "What counts")]
-    from: Option<Nanos>,
+    pub(super) from: Option<Nanos>,
     /// Count submissions that start before this time of the recording
     #[arg(long, value_name = "TIME", value_parser = parse_time, help_heading = "What counts")]
-    to: Option<Nanos>,
+    pub(super) to: Option<Nanos>,
     /// Leave out this much after the process's first submission, or the window's with --window
     #[arg(long, value_name = "TIME", value_parser = parse_time, help_heading = "What counts")]
-    skip_first: Option<Nanos>,
+    pub(super) skip_first: Option<Nanos>,
     /// Bucket edges [default: 2us,8us,32us,80us]
     #[arg(long, value_name = "TIMES", help_heading = "Tables")]
-    buckets: Option<String>,
+    pub(super) buckets: Option<String>,
     /// Kernel family rules (TOML), tried before the built-in ones
     ///
     /// Each rule is `[[rule]]` with a `prefix` of the name behind `kernel_` and the `family` that it means; the first
     /// that fits counts.
     #[arg(long, value_name = "FILE", help_heading = "Tables")]
-    kernel_rules: Option<PathBuf>,
+    pub(super) kernel_rules: Option<PathBuf>,
     /// Names of phases that are the same on both sides (TOML)
     ///
     /// Each entry is `[[phase]]` with the phase's `name` and a regular expression for side A's phases (`a`), for side
     /// B's (`b`) or both. An expression is held against the phase as the report calls it without the map; the first entry
     /// that fits counts. The report shows how much GPU time each entry took, and what none did.
     #[arg(long, value_name = "FILE", help_heading = "Tables")]
-    label_map: Option<PathBuf>,
+    pub(super) label_map: Option<PathBuf>,
     /// Go on without inputs that cannot be used; they are named in every format, and the exit status is 3
     #[arg(long, help_heading = "Reading")]
-    keep_going: bool,
+    pub(super) keep_going: bool,
     #[command(flatten)]
-    read: ReadArgs,
+    pub(super) read: ReadArgs,
+    #[command(flatten)]
+    pub(super) config: ConfigFileArgs,
+    /// Whether the command line has --unit.
+    #[arg(skip)]
+    pub(super) unit_given: bool,
 }
 
 /// What is shown, and where it goes.
 #[derive(Debug, Args)]
-struct ShowArgs {
+pub(super) struct ShowArgs {
     /// Show every kernel name
     #[arg(long, help_heading = "Tables")]
-    kernels: bool,
+    pub(super) kernels: bool,
     /// Show the values of each trial
     #[arg(long, help_heading = "Tables")]
-    trials: bool,
-    /// How many of the slowest submissions and longest gaps to show
-    #[arg(long, value_name = "K", default_value_t = 5, help_heading = "Tables")]
-    slowest: u16,
+    pub(super) trials: bool,
+    /// How many of the slowest submissions and longest gaps to show [default: 5]
+    #[arg(long, value_name = "K", help_heading = "Tables")]
+    pub(super) slowest: Option<u16>,
     /// Format on standard output [default: terminal, or none when --output is given]
     #[arg(long, value_name = "FORMAT", help_heading = "Output")]
-    format: Option<Format>,
+    pub(super) format: Option<Format>,
     /// Also write a file, in the format of its extension (.txt, .json, .md); can be given several times
     #[arg(short, long, value_name = "FILE", help_heading = "Output")]
-    output: Vec<PathBuf>,
+    pub(super) output: Vec<PathBuf>,
     /// Show the command line, and what the recordings say of arguments, user paths and device names
     #[arg(long, help_heading = "Output")]
-    show_private: bool,
+    pub(super) show_private: bool,
 }
 
 /// What `compare` can set for one side alone.
 #[derive(Debug, Args)]
-struct PerSideArgs {
+pub(super) struct PerSideArgs {
     /// --tokens of side A
     #[arg(long, value_name = "N", value_delimiter = ',', value_parser = parse_units, conflicts_with_all = ["tokens", "units"], requires = "tokens_b", help_heading = "Units")]
-    tokens_a: Vec<u64>,
+    pub(super) tokens_a: Vec<u64>,
     /// --tokens of side B
     #[arg(long, value_name = "N", value_delimiter = ',', value_parser = parse_units, conflicts_with_all = ["tokens", "units"], requires = "tokens_a", help_heading = "Units")]
-    tokens_b: Vec<u64>,
+    pub(super) tokens_b: Vec<u64>,
     /// --units of side A
     #[arg(long, value_name = "N", value_delimiter = ',', value_parser = parse_units, conflicts_with_all = ["tokens", "units", "tokens_a"], requires = "units_b", help_heading = "Units")]
-    units_a: Vec<u64>,
+    pub(super) units_a: Vec<u64>,
     /// --units of side B
     #[arg(long, value_name = "N", value_delimiter = ',', value_parser = parse_units, conflicts_with_all = ["tokens", "units", "tokens_b"], requires = "units_a", help_heading = "Units")]
-    units_b: Vec<u64>,
+    pub(super) units_b: Vec<u64>,
     /// --process of side A
     #[arg(long, value_name = "NAME|PID|GLOB", help_heading = "What counts")]
-    process_a: Option<String>,
+    pub(super) process_a: Option<String>,
     /// --process of side B
     #[arg(long, value_name = "NAME|PID|GLOB", help_heading = "What counts")]
-    process_b: Option<String>,
+    pub(super) process_b: Option<String>,
     /// --window of side A
     #[arg(long, value_name = "RULE", help_heading = "What counts")]
-    window_a: Option<WindowSpan>,
+    pub(super) window_a: Option<WindowSpan>,
     /// --window of side B
     #[arg(long, value_name = "RULE", help_heading = "What counts")]
-    window_b: Option<WindowSpan>,
+    pub(super) window_b: Option<WindowSpan>,
     /// --from of side A
     #[arg(long, value_name = "TIME", value_parser = parse_time, help_heading = "What counts")]
-    from_a: Option<Nanos>,
+    pub(super) from_a: Option<Nanos>,
     /// --from of side B
     #[arg(long, value_name = "TIME", value_parser = parse_time, help_heading = "What counts")]
-    from_b: Option<Nanos>,
+    pub(super) from_b: Option<Nanos>,
     /// --to of side A
     #[arg(long, value_name = "TIME", value_parser = parse_time, help_heading = "What counts")]
-    to_a: Option<Nanos>,
+    pub(super) to_a: Option<Nanos>,
     /// --to of side B
     #[arg(long, value_name = "TIME", value_parser = parse_time, help_heading = "What counts")]
-    to_b: Option<Nanos>,
+    pub(super) to_b: Option<Nanos>,
     /// --skip-first of side A
     #[arg(long, value_name = "TIME", value_parser = parse_time, help_heading = "What counts")]
-    skip_first_a: Option<Nanos>,
+    pub(super) skip_first_a: Option<Nanos>,
     /// --skip-first of side B
     #[arg(long, value_name = "TIME", value_parser = parse_time, help_heading = "What counts")]
-    skip_first_b: Option<Nanos>,
-}
-
-fn parse_unit(text: &str) -> Result<String, String> {
-    let plain =
-        !text.is_empty() && text.len() <= 24 && text.chars().all(|c| c.is_alphanumeric() || c == '-' || c == '_');
-    if plain {
-        Ok(text.to_owned())
-    } else {
-        Err("use one short word, such as frame".to_owned())
-    }
+    pub(super) skip_first_b: Option<Nanos>,
 }
 
 /// What one side's own options override.
@@ -272,23 +269,22 @@ impl SharedArgs {
         })
     }
 
-    fn trial(&self, slowest: u16) -> Result<TrialOptions> {
+    fn trial(&self, layers: &Layers, slowest: usize) -> Result<TrialOptions> {
         let buckets = match &self.buckets {
             Some(text) => Buckets::parse(text)?,
             None => Buckets::default(),
         };
-        let kernel_rules = match &self.kernel_rules {
-            Some(path) => {
-                KernelRules::with_user(&read(path)?).map_err(|error| error.with_origin(path.display().to_string()))?
-            }
-            None => KernelRules::default(),
-        };
         Ok(TrialOptions {
             buckets,
-            kernel_rules,
-            slowest: usize::from(slowest),
+            kernel_rules: layers.kernel_rules(self.kernel_rules.as_deref())?,
+            slowest,
             ..TrialOptions::default()
         })
+    }
+
+    /// Files that are read besides the trials.
+    fn files<'a>(&'a self, layers: &'a Layers) -> impl Iterator<Item = &'a PathBuf> {
+        layers.files().chain(&self.kernel_rules).chain(&self.label_map)
     }
 
     /// The request of one or two sides.
@@ -297,26 +293,32 @@ impl SharedArgs {
         a: SideRequest,
         b: Option<SideRequest>,
         baseline: Option<Baseline>,
-        mut judging: CompareOptions,
-        slowest: u16,
+        judging: CompareOptions,
+        layers: &Layers,
+        slowest: usize,
     ) -> Result<Request> {
-        if self.unit.is_some() && a.units.is_empty() && b.as_ref().is_none_or(|b| b.units.is_empty()) {
+        if self.unit_given && a.units.is_empty() && b.as_ref().is_none_or(|b| b.units.is_empty()) {
             return Err(Error::usage("--unit names what --units counts, which is not given")
                 .with_help("give the number with --units N"));
         }
-        if let Some(path) = &self.label_map {
-            judging.label_map =
-                LabelMap::parse(&read(path)?).map_err(|error| error.with_origin(path.display().to_string()))?;
-        }
         Ok(Request {
-            trial: self.trial(slowest)?,
+            trial: self.trial(layers, slowest)?,
             a,
             b,
-            timing: self.timing,
+            timing: self.timing.unwrap_or_default(),
             unit: self.unit.clone().unwrap_or_else(|| "token".to_owned()),
             read: self.read.options(),
             baseline,
-            compare: judging,
+            compare: CompareOptions {
+                label_map: layers.label_map(self.label_map.as_deref())?,
+                hints: layers
+                    .file
+                    .hints
+                    .as_ref()
+                    .map(|hints| hints.value.clone())
+                    .unwrap_or_default(),
+                ..judging
+            },
             keep_going: self.keep_going,
         })
     }
@@ -339,8 +341,18 @@ fn analysed(request: &Request, console: Console) -> Result<Outcome> {
 }
 
 impl ShowArgs {
+    fn slowest(&self) -> usize {
+        self.slowest.map_or(5, usize::from)
+    }
+
     /// Analyses and writes the report to where it was asked for; `files` are read besides the trials.
-    fn run(&self, request: &Request, files: &[&PathBuf], console: Console) -> Result<ExitStatus, Stop> {
+    fn run(
+        &self,
+        request: &Request,
+        layers: &Layers,
+        files: &[&PathBuf],
+        console: Console,
+    ) -> Result<ExitStatus, Stop> {
         let sides = request
             .a
             .inputs
@@ -358,6 +370,7 @@ impl ShowArgs {
             show_trials: self.trials,
             show_private: self.show_private,
             command: Some(std::env::args().collect::<Vec<_>>().join(" ")),
+            config: layers.shown_name(),
         };
         plan.write(|format, out| report::write(comparison, format, &options(100, false), out))?;
         if plan.is_empty() || self.format.is_some() {
@@ -375,13 +388,18 @@ pub(super) fn compare(args: CompareArgs, console: Console) -> Result<ExitStatus,
         a,
         b,
         baseline,
-        name_a,
-        name_b,
-        shared,
-        show,
-        per_side,
-        judging,
+        mut name_a,
+        mut name_b,
+        mut shared,
+        mut show,
+        mut per_side,
+        mut judging,
     } = args;
+    let mut layers = Layers::load(&shared.config)?;
+    layers.fill(&mut shared, Some(&mut per_side));
+    layers.fill_show(&mut show);
+    layers.fill_names(&mut name_a, &mut name_b);
+    layers.fill_judging(&mut judging);
     let options = judging.options()?;
     let private = show.show_private;
     let pick = |tokens: &'_ [u64], units: &'_ [u64]| {
@@ -425,7 +443,11 @@ pub(super) fn compare(args: CompareArgs, console: Console) -> Result<ExitStatus,
         private,
     )?;
     let stored = baseline.as_deref().map(read_baseline).transpose()?;
-    let files: Vec<&PathBuf> = baseline.iter().chain(judging.files()).collect();
+    let files: Vec<&PathBuf> = baseline
+        .iter()
+        .chain(judging.files())
+        .chain(shared.files(&layers))
+        .collect();
     let (b, stored) = match stored {
         Some(mut stored) => {
             if let Some(name) = b.name {
@@ -435,8 +457,8 @@ pub(super) fn compare(args: CompareArgs, console: Console) -> Result<ExitStatus,
         }
         None => (Some(b), None),
     };
-    let request = shared.request(a, b, stored, options, show.slowest)?;
-    show.run(&request, &files, console)
+    let request = shared.request(a, b, stored, options, &layers, show.slowest())?;
+    show.run(&request, &layers, &files, console)
 }
 
 /// A failed gate first; then a trial that is missing, or a gate that cannot judge.
@@ -472,17 +494,23 @@ pub(super) fn report(args: ReportArgs, console: Console) -> Result<ExitStatus, S
     let ReportArgs {
         inputs,
         name,
-        shared,
-        show,
+        mut shared,
+        mut show,
     } = args;
+    let mut layers = Layers::load(&shared.config)?;
+    layers.fill(&mut shared, None);
+    layers.fill_show(&mut show);
     let side = shared.side(inputs, name, &NOTHING_OF_ITS_OWN, show.show_private)?;
-    let request = shared.request(side, None, None, CompareOptions::default(), show.slowest)?;
-    show.run(&request, &[], console)
+    let request = shared.request(side, None, None, CompareOptions::default(), &layers, show.slowest())?;
+    let files: Vec<&PathBuf> = shared.files(&layers).collect();
+    show.run(&request, &layers, &files, console)
 }
 
 /// Trials of one thing, analysed for another command than `report`.
-pub(super) fn one_side(shared: &SharedArgs, inputs: Vec<PathBuf>, console: Console) -> Result<Outcome> {
+pub(super) fn one_side(shared: &mut SharedArgs, inputs: Vec<PathBuf>, console: Console) -> Result<Outcome> {
+    let mut layers = Layers::load(&shared.config)?;
+    layers.fill(shared, None);
     let side = shared.side(inputs, None, &NOTHING_OF_ITS_OWN, false)?;
-    let request = shared.request(side, None, None, CompareOptions::default(), 0)?;
+    let request = shared.request(side, None, None, CompareOptions::default(), &layers, 0)?;
     analysed(&request, console)
 }

@@ -144,6 +144,8 @@ struct Settings<'a> {
     window_b: Option<WindowAsked<'a>>,
     slowest: usize,
     #[serde(skip_serializing_if = "Option::is_none")]
+    config: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
     inference: Option<Inference<'a>>,
 }
 
@@ -479,6 +481,7 @@ impl<'a> Report<'a> {
                 window: (&settings.window_a).into(),
                 window_b: (b.is_some() && settings.window_b != settings.window_a).then(|| (&settings.window_b).into()),
                 slowest: settings.slowest,
+                config: options.config.as_deref(),
                 inference: b.is_some().then(|| Inference {
                     margin_pct: Number(inference.margin_pct),
                     paired: inference.paired,

@@ -63,6 +63,8 @@ pub struct ReportOptions {
     pub show_private: bool,
     /// The command line that makes this report; in no report unless [`show_private`](Self::show_private) is set.
     pub command: Option<String>,
+    /// Name of the configuration file that counted, without its folders.
+    pub config: Option<String>,
 }
 
 impl Default for ReportOptions {
@@ -75,6 +77,7 @@ impl Default for ReportOptions {
             show_trials: false,
             show_private: false,
             command: None,
+            config: None,
         }
     }
 }

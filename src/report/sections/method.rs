@@ -138,6 +138,9 @@ impl View<'_> {
                 lines.push(format!("{}: {}", input(trial), text(&what)));
             }
         }
+        if let Some(config) = &self.options.config {
+            lines.push(format!("Configuration: {}.", text(config)));
+        }
         if let Some(command) = self.options.shown_command() {
             lines.push(format!("Command: {}", text(command)));
         }
