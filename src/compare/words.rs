@@ -82,10 +82,10 @@ pub(crate) fn bound_beside(log: f64, limit_pct: Option<f64>) -> String {
         return format!("{sign}<0.01");
     }
     let text = (2..12).map(|digits| format!("{value:.digits$}"));
+    // Nearer than what logarithms lose, a bound is the limit.
     let apart = |text: &String| {
         limit_pct.is_none_or(|limit| {
-            value.to_bits() == limit.to_bits()
-                || text.parse().is_ok_and(|shown: f64| shown.to_bits() != limit.to_bits())
+            (value - limit).abs() < 1e-9 || text.parse().is_ok_and(|shown: f64| (shown - limit).abs() > 1e-12)
         })
     };
     let text = text.into_iter().find(apart).unwrap_or_else(|| value.to_string());
