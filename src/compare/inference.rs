@@ -4,7 +4,7 @@
 //! trial: submissions inside one are not independent, so they never make an interval. On logarithms a difference is
 //! a ratio, so swapping the sides mirrors it. `docs/statistics.md` says why this method and not another.
 
-use statrs::distribution::{ContinuousCDF, StudentsT};
+use statrs::distribution::{Continuous, ContinuousCDF, StudentsT};
 
 /// Level of every interval: each bound is wrong in at most one comparison of twenty.
 pub const LEVEL: f64 = 0.90;
@@ -16,6 +16,8 @@ const POWER: f64 = 0.80;
 const NO_ERROR: f64 = 1e-12;
 /// More trials than this a side are not asked for.
 const MOST_TRIALS: usize = 20;
+/// Most steps towards a quantile.
+const STEPS: usize = 20;
 
 /// How an interval was made.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -61,7 +63,7 @@ pub struct Interval {
     /// Size of a change that shows four times in five.
     pub resolution: f64,
     /// Standard deviation of one trial (of one pair), for the number of trials that a decision needs.
-    /// `None` with one trial on both sides.
+    /// `None` when a side has one trial.
     pub trial_sd: Option<f64>,
     /// All trials of a side are equal, on both sides: the interval has no length.
     pub zero_variance: bool,
@@ -109,16 +111,28 @@ pub fn log_of(percent: f64) -> f64 {
 }
 
 /// Student's quantile: the value that a t variable of `df` degrees of freedom stays below with probability `p`.
+///
+/// NaN unless 0 < `p` < 1 and `df` > 0.
 pub fn quantile(p: f64, df: f64) -> f64 {
-    let Ok(t) = StudentsT::new(0.0, 1.0, df) else {
+    let (Ok(t), true) = (StudentsT::new(0.0, 1.0, df), p > 0.0 && p < 1.0) else {
         return f64::NAN;
     };
+    // In the lower tail a small probability keeps its digits; 1 - p is exact from one half on.
+    if p > 0.5 {
+        return -quantile(1.0 - p, df);
+    }
     let mut x = t.inverse_cdf(p);
-    // The inverse stops early; two steps of Newton's method bring it to the accuracy of the distribution itself.
-    for _ in 0..2 {
-        let density = statrs::distribution::Continuous::pdf(&t, x);
-        if density > 0.0 {
-            x -= (t.cdf(x) - p) / density;
+    // The inverse stops early. Newton's method on the logarithm of the probability brings it to the accuracy of the
+    // distribution itself, far out in the tail too; two or three steps do.
+    for _ in 0..STEPS {
+        let (below, density) = (t.cdf(x), t.pdf(x));
+        let step = below / density * (below / p).ln();
+        if !step.is_finite() {
+            break;
+        }
+        x -= step;
+        if step.abs() <= f64::EPSILON * x.abs() {
+            break;
         }
     }
     x
@@ -255,7 +269,8 @@ pub fn false_discovery(p: &[Option<f64>]) -> Vec<Option<f64>> {
     let mut q = vec![None; p.len()];
     let mut least = 1.0_f64;
     for (rank, (at, p)) in ranked.into_iter().enumerate().rev() {
-        least = least.min(p * count / (rank as f64 + 1.0));
+        // The quotient first: it is 1 or more, so that no rounding brings q below p.
+        least = least.min(p * (count / (rank as f64 + 1.0)));
         if let Some(place) = q.get_mut(at) {
             *place = Some(least);
         }
