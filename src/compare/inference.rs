@@ -4,6 +4,8 @@
 //! trial: submissions inside one are not independent, so they never make an interval. On logarithms a difference is
 //! a ratio, so swapping the sides mirrors it. `docs/statistics.md` says why this method and not another.
 
+use std::sync::OnceLock;
+
 use statrs::distribution::{Continuous, ContinuousCDF, StudentsT};
 
 /// Level of every interval: each bound is wrong in at most one comparison of twenty.
@@ -90,14 +92,22 @@ impl Interval {
             return None;
         }
         (self.n_a.max(self.n_b) + 1..=MOST_TRIALS).find(|&n| {
-            let n = n as f64;
-            let (df, error) = match self.method {
-                Method::Paired => (n - 1.0, sd / n.sqrt()),
-                Method::Welch | Method::Calibrated => (2.0 * n - 2.0, sd * (2.0 / n).sqrt()),
+            let (df, variance) = match self.method {
+                Method::Paired => (n - 1, 1.0 / n as f64),
+                Method::Welch | Method::Calibrated => (2 * n - 2, 2.0 / n as f64),
             };
-            (quantile(ONE_BOUND, df) + quantile(POWER, df)) * error <= gap
+            reach_of_whole(df) * sd * variance.sqrt() <= gap
         })
     }
+}
+
+/// How many standard errors a change must have to show four times in five; for the few degrees of freedom that
+/// [`Interval::trials_needed`] asks for with every row, worked out once.
+fn reach_of_whole(df: usize) -> f64 {
+    static KNOWN: OnceLock<Vec<f64>> = OnceLock::new();
+    let reach = |df: usize| quantile(ONE_BOUND, df as f64) + quantile(POWER, df as f64);
+    let known = KNOWN.get_or_init(|| (0..=2 * MOST_TRIALS).map(reach).collect());
+    known.get(df).copied().unwrap_or(f64::NAN)
 }
 
 /// A logarithm of a ratio as a change in percent: ln 1.05 is 5.
@@ -208,13 +218,13 @@ fn interval(parts: Parts) -> Interval {
     } else {
         parts.change
     };
-    let (t, power) = (quantile(ONE_BOUND, parts.df), quantile(POWER, parts.df));
+    let bound = quantile(ONE_BOUND, parts.df);
     Interval {
         method: parts.method,
         n_a: parts.counts.0,
         n_b: parts.counts.1,
         change,
-        half: t * error,
+        half: bound * error,
         error,
         df: parts.df,
         p: match zero_variance {
@@ -222,7 +232,7 @@ fn interval(parts: Parts) -> Interval {
             true => 0.0,
             false => two_sided(change / error, parts.df),
         },
-        resolution: (t + power) * error,
+        resolution: (bound + quantile(POWER, parts.df)) * error,
         trial_sd: Some(if zero_variance { 0.0 } else { parts.trial_sd }),
         zero_variance,
     }
