@@ -24,6 +24,7 @@ pub fn settings(unit: Option<&str>) -> Settings {
         timing: Timing::Intervals,
         timing_b: Timing::Intervals,
         unit: unit.map(str::to_owned),
+        unit_b: unit.map(str::to_owned),
         buckets: Buckets::default(),
         window_a: WindowRule::default(),
         window_b: WindowRule::default(),
