@@ -20,10 +20,12 @@
     clippy::print_stdout
 )]
 
+#[path = "trials/picture.rs"]
+mod picture;
 mod support;
 mod trials;
 
-use support::workload::Rng;
+use support::normal::Normal;
 use trace_attr::compare::gate::GateResult;
 use trace_attr::compare::inference::{log_of, percent};
 use trace_attr::compare::{Comparison, Side, Trial};
@@ -33,27 +35,9 @@ use trials::{gated, trial};
 const SPREAD: f64 = 0.01;
 /// Standard errors that a simulated share may be off.
 const ERRORS: f64 = 4.0;
-/// Simulated comparisons of each kind.
-const FEW: usize = 1_000;
+/// Simulated comparisons of each kind, in every test run and in the large one.
+const FEW: usize = 600;
 const MANY: usize = 200_000;
-
-/// Normal numbers from uniform ones (Box and Muller).
-struct Normal(Rng);
-
-impl Normal {
-    fn new(seed: u64) -> Self {
-        Normal(Rng::new(seed))
-    }
-
-    fn uniform(&mut self) -> f64 {
-        // 53 bits, and never 0.
-        ((self.0.next() >> 11) + 1) as f64 / (1_u64 << 53) as f64
-    }
-
-    fn next(&mut self) -> f64 {
-        (-2.0 * self.uniform().ln()).sqrt() * (std::f64::consts::TAU * self.uniform()).cos()
-    }
-}
 
 /// Makes trials by changing one: attribution is not what is simulated.
 struct Machine {
@@ -366,6 +350,15 @@ fn very_unequal_sides_give_more_false_alarms() {
     for (n_a, n_b) in [(2, 5), (10, 2), (3, 10)] {
         unequal(n_a, n_b, FEW).is_under(10.0, &format!("{n_a} and {n_b} trials"));
     }
+}
+
+#[test]
+fn the_picture_of_the_documents_is_current() {
+    let path = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join(picture::FILE);
+    assert!(
+        std::fs::read_to_string(path).unwrap() == picture::svg(),
+        "write it anew: cargo run --example statistics_picture"
+    );
 }
 
 /// Prints what `docs/statistics.md` quotes.
