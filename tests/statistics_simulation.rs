@@ -37,7 +37,7 @@ const SPREAD: f64 = 0.01;
 const ERRORS: f64 = 4.0;
 /// Simulated comparisons of each kind, in every test run and in the large one.
 const FEW: usize = 600;
-const MANY: usize = 200_000;
+const MANY: usize = 50_000;
 
 /// Makes trials by changing one: attribution is not what is simulated.
 struct Machine {

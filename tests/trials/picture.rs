@@ -82,13 +82,13 @@ pub fn svg() -> String {
     panel(&mut svg, 420.0, 6, &mut normal);
     for (at, (class, words)) in [
         ("passed", "passes the limit"),
-        ("cannot", "limit inside the interval: cannot judge"),
-        ("alarm", "0 outside, below: a limit of 0 % would fail"),
+        ("cannot", "limit inside: cannot judge"),
+        ("alarm", "wholly above 0: a limit of 0 % fails"),
     ]
     .into_iter()
     .enumerate()
     {
-        let x = [40.0, 190.0, 450.0].get(at).copied().unwrap_or_default();
+        let x = [40.0, 200.0, 420.0].get(at).copied().unwrap_or_default();
         let _ = writeln!(
             svg,
             "<line class=\"{class}\" x1=\"{x}\" y1=\"330\" x2=\"{:.0}\" y2=\"330\"/>",
