@@ -9,7 +9,7 @@ use super::{Comparison, Incomparable, Over, Side, Trial, label_map};
 use crate::attribution::is_real_label;
 use crate::model::{Note, Reason, StateTime, WindowRule, WindowSpan};
 
-/// Medians of submissions that differ by more than this, in percent of B, mean unequal work.
+/// Medians of submissions that differ by more than this, in percent of the smaller, mean unequal work.
 const COUNT_LIMIT_PCT: f64 = 5.0;
 /// Shares of the window that a state may differ by between the sides, in points.
 const STATE_LIMIT_POINTS: f64 = 10.0;
@@ -144,8 +144,9 @@ fn counts(comparison: &Comparison) -> Option<(f64, f64)> {
     Some((a.submissions.median, b.submissions.median))
 }
 
+/// Of the smaller, so that swapping the sides does not change whether they compare.
 fn count_differs(a: f64, b: f64) -> bool {
-    100.0 * (a - b).abs() > COUNT_LIMIT_PCT * b
+    100.0 * (a - b).abs() > COUNT_LIMIT_PCT * a.min(b)
 }
 
 fn at_time_limit(trial: &Trial) -> bool {

@@ -24,7 +24,7 @@ const TIGHT: usize = 8;
 /// Narrowest page.
 const NARROWEST: usize = 40;
 /// Widest cell that the others of its column are aligned to, where rows are lines.
-const SPOKEN: usize = 28;
+const SPOKEN: usize = 40;
 /// Spaces between columns, and between groups of columns.
 const SPACE: usize = 2;
 const GROUP_SPACE: usize = 3;
