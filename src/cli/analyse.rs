@@ -16,7 +16,7 @@ use crate::compare::{CompareOptions, TrialOptions};
 use crate::error::{Error, Result};
 use crate::join::{JoinOptions, ProcessChoice, TimingChoice};
 use crate::model::{Nanos, Timestamp, WindowRule};
-use crate::report::{self, Format, ReportOptions};
+use crate::report::{self, Format, GateName, ReportOptions};
 
 const COMPARE_EXAMPLES: &str = "\
 Examples:
@@ -118,9 +118,16 @@ struct SharedArgs {
     /// Format on standard output [default: terminal, or none when --output is given]
     #[arg(long, value_name = "FORMAT", help_heading = "Output")]
     format: Option<Format>,
-    /// Also write a file, in the format of its extension (.txt, .json, .md); can be given several times
-    #[arg(short, long, value_name = "FILE", help_heading = "Output")]
+    /// Also write a file; can be given several times
+    ///
+    /// FILE has the format of its extension: .txt (terminal), .json, .md (markdown), .csv, .xml (junit). FORMAT=FILE has
+    /// the named one, whatever the extension: -o bencher=bench.json, -o markdown=$GITHUB_STEP_SUMMARY. Files are replaced
+    /// whole or not at all; only the step summary of a GitHub job keeps what it holds, and its limit.
+    #[arg(short, long, value_name = "[FORMAT=]FILE", help_heading = "Output")]
     output: Vec<PathBuf>,
+    /// What this comparison is called in CI: comment marker, test suite, annotations [default: the command]
+    #[arg(long, value_name = "NAME", help_heading = "Output")]
+    gate_name: Option<GateName>,
     /// Show the command line, and what the recordings say of arguments, user paths and device names
     #[arg(long, help_heading = "Output")]
     show_private: bool,
@@ -294,9 +301,15 @@ impl SharedArgs {
             show_kernels: self.kernels,
             show_trials: self.trials,
             show_private: self.show_private,
+            gate_name: self.gate_name.clone(),
+            markdown_bytes: ReportOptions::default().markdown_bytes,
             command: Some(std::env::args().collect::<Vec<_>>().join(" ")),
         };
-        plan.write(|format, out| report::write(comparison, format, &options(100, false), out))?;
+        plan.write(|format, room, out| {
+            let mut options = options(100, false);
+            options.markdown_bytes = room.unwrap_or(options.markdown_bytes);
+            report::write(comparison, format, &options, out)
+        })?;
         if plan.is_empty() || self.format.is_some() {
             let format = self.format.unwrap_or(Format::Terminal);
             to_stdout(status, |out| {

@@ -112,6 +112,22 @@ pub(super) fn outcome(row: &GatedRow, comparison: &Comparison) -> String {
     said + excused + &exception
 }
 
+/// A gated row in one sentence: change, interval, trials, and what came of its limit.
+pub(super) fn sentence(row: &GatedRow, comparison: &Comparison) -> String {
+    let outcome = outcome(row, comparison);
+    match &row.judgement.test {
+        Some(test) => format!(
+            "{} {} {}, n {}+{}, {outcome}",
+            key(&row.key),
+            delta(row),
+            bounds(&test.interval, Some(row.limit_pct)),
+            test.interval.n_a,
+            test.interval.n_b
+        ),
+        None => format!("{} {}, {outcome}", key(&row.key), delta(row)),
+    }
+}
+
 /// How large a change has to be to show four times in five: `1.9 %`.
 fn resolution(interval: &Interval) -> String {
     let size = percent(interval.resolution);
