@@ -96,6 +96,7 @@ fn attribute(criterion: &mut Criterion) {
         timing: Timing::Intervals,
         timing_b: Timing::Intervals,
         unit: None,
+        unit_b: None,
         buckets: Buckets::default(),
         window_a: WindowRule::default(),
         window_b: WindowRule::default(),

@@ -242,6 +242,7 @@ pub fn compared(recording: &Recording, view: &View) -> Result<Comparison, Error>
         timing,
         timing_b: timing,
         unit: view.units.map(|_| "token".to_owned()),
+        unit_b: view.units.map(|_| "token".to_owned()),
         buckets: trial_options.buckets.clone(),
         window_a: view.window,
         window_b: view.window,

@@ -141,6 +141,7 @@ fn settings() -> Settings {
         timing: Timing::Intervals,
         timing_b: Timing::Intervals,
         unit: Some("token".into()),
+        unit_b: Some("token".into()),
         buckets: Buckets::default(),
         window_a: WindowRule::default(),
         window_b: WindowRule::default(),

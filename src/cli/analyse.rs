@@ -1,6 +1,6 @@
 //! `compare` and `report`.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use clap::Args;
 
@@ -12,7 +12,7 @@ use super::{Console, ExitStatus, Stop, print_warning};
 use crate::analysis::{Outcome, Request, SideRequest, analyse};
 use crate::attribution::{Buckets, KernelRules};
 use crate::compare::gate::GateResult;
-use crate::compare::{CompareOptions, TrialOptions};
+use crate::compare::{Baseline, CompareOptions, TrialOptions};
 use crate::error::{Error, Result};
 use crate::join::{JoinOptions, ProcessChoice, TimingChoice};
 use crate::model::{Nanos, Timestamp, WindowRule};
@@ -40,8 +40,16 @@ pub(super) struct CompareArgs {
     #[arg(long, required = true, num_args = 1.., value_name = "INPUT", help_heading = "Sides")]
     a: Vec<PathBuf>,
     /// Trials of side B: what you compare it to
-    #[arg(long, required = true, num_args = 1.., value_name = "INPUT", help_heading = "Sides")]
+    #[arg(long, required_unless_present = "baseline", num_args = 1.., value_name = "INPUT", help_heading = "Sides")]
     b: Vec<PathBuf>,
+    /// Side B as `trace-attr report --format json` stored it
+    #[arg(
+        long,
+        value_name = "FILE",
+        conflicts_with_all = ["b", "tokens_b", "units_b", "process_b", "from_b", "to_b", "skip_first_b"],
+        help_heading = "Sides"
+    )]
+    baseline: Option<PathBuf>,
     /// Name of side A [default: the process]
     #[arg(long, value_name = "NAME", help_heading = "Sides")]
     name_a: Option<String>,
@@ -262,6 +270,7 @@ impl SharedArgs {
         self,
         a: SideRequest,
         b: Option<SideRequest>,
+        baseline: Option<Baseline>,
         judging: CompareOptions,
         console: Console,
     ) -> Result<ExitStatus, Stop> {
@@ -279,6 +288,7 @@ impl SharedArgs {
             timing: self.timing,
             unit: self.unit.clone().unwrap_or_else(|| "token".to_owned()),
             read: self.read.options(),
+            baseline,
             compare: judging,
             keep_going: self.keep_going,
         };
@@ -324,6 +334,7 @@ pub(super) fn compare(args: CompareArgs, console: Console) -> Result<ExitStatus,
     let CompareArgs {
         a,
         b,
+        baseline,
         name_a,
         name_b,
         shared,
@@ -367,7 +378,17 @@ pub(super) fn compare(args: CompareArgs, console: Console) -> Result<ExitStatus,
             skip_first: per_side.skip_first_b,
         },
     )?;
-    shared.run(a, Some(b), judging, console)
+    let baseline = baseline.as_deref().map(read_baseline).transpose()?;
+    let (b, baseline) = match baseline {
+        Some(mut baseline) => {
+            if let Some(name) = b.name {
+                baseline.side.name = name;
+            }
+            (None, Some(baseline))
+        }
+        None => (Some(b), None),
+    };
+    shared.run(a, b, baseline, judging, console)
 }
 
 /// A failed gate first; then a trial that is missing, or a gate that cannot judge.
@@ -384,6 +405,11 @@ fn status(outcome: &Outcome) -> ExitStatus {
     }
 }
 
+fn read_baseline(path: &Path) -> Result<Baseline> {
+    let origin = || path.display().to_string();
+    Baseline::from_json(&super::judging::read(path)?).map_err(|error| error.with_origin(origin()))
+}
+
 pub(super) fn report(args: ReportArgs, console: Console) -> Result<ExitStatus, Stop> {
     let own = Own {
         units: &[],
@@ -393,5 +419,5 @@ pub(super) fn report(args: ReportArgs, console: Console) -> Result<ExitStatus, S
         skip_first: None,
     };
     let side = args.shared.side(args.inputs, args.name, &own)?;
-    args.shared.run(side, None, CompareOptions::default(), console)
+    args.shared.run(side, None, None, CompareOptions::default(), console)
 }

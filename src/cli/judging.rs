@@ -126,7 +126,7 @@ impl JudgingArgs {
                 today: self.today.unwrap_or_else(today),
                 self_test: self.self_test,
             }),
-            baseline: false,
+            baseline: None,
         })
     }
 }

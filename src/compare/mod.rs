@@ -6,6 +6,7 @@
 //! `findings` what to look at first, `notes` what limits the comparison, `words` the sentences' numbers.
 
 mod assess;
+pub mod baseline;
 mod controls;
 mod findings;
 pub mod gate;
@@ -20,6 +21,7 @@ mod words;
 
 use gate::{RowKey, Table};
 
+pub use baseline::Baseline;
 pub use controls::Controls;
 pub use gate::{Gate, GateRules};
 pub use noise::Noise;
@@ -131,8 +133,8 @@ pub struct CompareOptions {
     pub controls: Option<regex::Regex>,
     /// Limits.
     pub gate: Option<GateRules>,
-    /// Side B was stored earlier.
-    pub baseline: bool,
+    /// Side B was stored earlier; these are the warnings of that time.
+    pub baseline: Option<Vec<Note>>,
 }
 
 impl Default for CompareOptions {
@@ -145,7 +147,7 @@ impl Default for CompareOptions {
             noise: None,
             controls: None,
             gate: None,
-            baseline: false,
+            baseline: None,
         }
     }
 }
@@ -159,6 +161,8 @@ pub struct Settings {
     pub timing_b: Timing,
     /// `token`, `frame`, …; `None`: per trial.
     pub unit: Option<String>,
+    /// The same of side B: another one only in a baseline.
+    pub unit_b: Option<String>,
     /// Bucket edges.
     pub buckets: Buckets,
     /// Window rule of side A.
@@ -399,13 +403,14 @@ pub fn compare(a: Side, b: Option<Side>, settings: Settings, options: &CompareOp
             paired: options.paired,
             forced: options.force,
             noise_sessions: options.noise.as_ref().map(Noise::sessions),
-            baseline: options.baseline,
+            baseline: options.baseline.is_some(),
         },
         settings,
         a,
         b,
     };
-    let remarks = assess::assess(&mut comparison, options)?;
+    let mut remarks = assess::assess(&mut comparison, options)?;
+    remarks.extend(options.baseline.iter().flatten().cloned());
     comparison.findings = findings::findings(&comparison);
     comparison.notes = notes::notes(&comparison, remarks);
     Ok(comparison)

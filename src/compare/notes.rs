@@ -46,6 +46,16 @@ pub(super) fn incomparable(comparison: &Comparison) -> Vec<Incomparable> {
             ),
         );
     }
+    let (unit_a, unit_b) = (&comparison.settings.unit, &comparison.settings.unit_b);
+    if without.is_empty() && unit_a != unit_b {
+        let word = |unit: &Option<String>| unit.clone().unwrap_or_else(|| "trial".to_owned());
+        let text = format!(
+            "the units differ ({name_a}: {}, {name_b}: {})",
+            word(unit_a),
+            word(unit_b)
+        );
+        add("unit_differs", text);
+    }
     if comparison.settings.window_a != comparison.settings.window_b {
         let (window_a, window_b) = (rule(&comparison.settings.window_a), rule(&comparison.settings.window_b));
         add(
