@@ -266,21 +266,26 @@ impl SharedArgs {
         })
     }
 
+    /// Where reports go: never over something that is read.
+    fn plan<'a>(&'a self, read: impl IntoIterator<Item = &'a PathBuf>) -> Result<OutputPlan> {
+        let read: Vec<&PathBuf> = read.into_iter().chain(&self.kernel_rules).collect();
+        OutputPlan::new(&self.output, &read)
+    }
+
     fn run(
         self,
         a: SideRequest,
         b: Option<SideRequest>,
         baseline: Option<Baseline>,
         judging: CompareOptions,
+        plan: &OutputPlan,
         console: Console,
     ) -> Result<ExitStatus, Stop> {
-        let inputs: Vec<&PathBuf> = a.inputs.iter().chain(b.iter().flat_map(|side| &side.inputs)).collect();
         if self.unit.is_some() && a.units.is_empty() && b.as_ref().is_none_or(|b| b.units.is_empty()) {
             return Err(Error::usage("--unit names what --units counts, which is not given")
                 .with_help("give the number with --units N")
                 .into());
         }
-        let plan = OutputPlan::new(&self.output, &inputs)?;
         let request = Request {
             trial: self.trial()?,
             a,
@@ -341,6 +346,7 @@ pub(super) fn compare(args: CompareArgs, console: Console) -> Result<ExitStatus,
         per_side,
         judging,
     } = args;
+    let plan = shared.plan(a.iter().chain(&b).chain(&baseline).chain(judging.files()))?;
     let judging = judging.options()?;
     let pick = |tokens: &'_ [u64], units: &'_ [u64]| {
         if tokens.is_empty() {
@@ -388,7 +394,7 @@ pub(super) fn compare(args: CompareArgs, console: Console) -> Result<ExitStatus,
         }
         None => (Some(b), None),
     };
-    shared.run(a, b, baseline, judging, console)
+    shared.run(a, b, baseline, judging, &plan, console)
 }
 
 /// A failed gate first; then a trial that is missing, or a gate that cannot judge.
@@ -418,6 +424,8 @@ pub(super) fn report(args: ReportArgs, console: Console) -> Result<ExitStatus, S
         to: None,
         skip_first: None,
     };
+    let plan = args.shared.plan(&args.inputs)?;
     let side = args.shared.side(args.inputs, args.name, &own)?;
-    args.shared.run(side, None, None, CompareOptions::default(), console)
+    args.shared
+        .run(side, None, None, CompareOptions::default(), &plan, console)
 }

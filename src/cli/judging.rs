@@ -89,6 +89,11 @@ pub(super) fn read(path: &Path) -> Result<String> {
 }
 
 impl JudgingArgs {
+    /// Files that these options read.
+    pub(super) fn files(&self) -> impl Iterator<Item = &PathBuf> {
+        self.accept.iter().chain(&self.noise)
+    }
+
     pub(super) fn options(&self) -> Result<CompareOptions> {
         let limits = GateRules::limits(self.fail_above, &self.gate)?;
         if limits.is_empty() {

@@ -30,8 +30,18 @@ pub(super) fn render(comparison: &Comparison, options: &ReportOptions) -> String
     blocks.extend(sheets.iter().map(Block::new));
     let all = blocks.len();
     let frames = |blocks: &[Block]| blocks.iter().map(Block::frame).sum::<usize>();
-    while out.len() + frames(&blocks) + missing(all - blocks.len()).len() > options.markdown_bytes {
-        if blocks.pop().is_none() {
+    // Rather no other section than half a gate.
+    let first = 1 + usize::from(comparison.gate.is_some());
+    let mut whole = first;
+    loop {
+        let rows: usize = blocks.iter().take(whole).map(Block::rows_len).sum();
+        let size = out.len() + frames(&blocks) + rows + missing(all - blocks.len()).len();
+        if size <= options.markdown_bytes {
+            break;
+        }
+        if blocks.len() <= first && whole > 0 {
+            whole = 0;
+        } else if blocks.pop().is_none() {
             return String::new();
         }
     }
@@ -132,6 +142,11 @@ impl Block {
     /// Bytes that the section takes when it has no rows.
     fn frame(&self) -> usize {
         self.head.len() + self.foot.len() + more(u64::MAX).len()
+    }
+
+    /// Bytes of its rows.
+    fn rows_len(&self) -> usize {
+        self.rows.iter().map(String::len).sum()
     }
 
     fn write(&self, room: usize, out: &mut String) {
