@@ -456,7 +456,7 @@ fn junit_has_a_case_per_gated_row_with_its_outcome() {
         ("busy", "failure", "regression")
     );
     assert!(
-        message.starts_with("busy +24.") && message.contains("limit 3 %: slower by at least 24."),
+        message.starts_with("+24.") && message.contains("limit 3 %: slower by at least 24."),
         "{message}"
     );
     assert_eq!(busy.properties["limit_pct"], "3");

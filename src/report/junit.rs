@@ -13,7 +13,7 @@ use std::fmt::Write as _;
 use super::ReportOptions;
 use super::label;
 use super::series::remarks;
-use super::verdict_text::{self_test, sentence};
+use super::verdict_text::{numbers, self_test};
 use crate::compare::gate::{GateResult, GatedRow, SelfTest};
 use crate::compare::inference::percent;
 use crate::compare::{Comparison, headline};
@@ -112,7 +112,7 @@ fn gated(row: &GatedRow, comparison: &Comparison) -> Case {
             GateResult::Passed if row.excused => Outcome::Skipped,
             GateResult::Passed => Outcome::Passed,
         },
-        text: sentence(row, comparison),
+        text: numbers(row, comparison),
     }
 }
 

@@ -112,19 +112,22 @@ pub(super) fn outcome(row: &GatedRow, comparison: &Comparison) -> String {
     said + excused + &exception
 }
 
-/// A gated row in one sentence: change, interval, trials, and what came of its limit.
+/// A gated row in one sentence.
 pub(super) fn sentence(row: &GatedRow, comparison: &Comparison) -> String {
-    let outcome = outcome(row, comparison);
+    format!("{} {}", key(&row.key), numbers(row, comparison))
+}
+
+/// The same without its key: change, interval, trials, and what came of its limit.
+pub(super) fn numbers(row: &GatedRow, comparison: &Comparison) -> String {
+    let (delta, outcome) = (delta(row), outcome(row, comparison));
     match &row.judgement.test {
         Some(test) => format!(
-            "{} {} {}, n {}+{}, {outcome}",
-            key(&row.key),
-            delta(row),
+            "{delta} {}, n {}+{}, {outcome}",
             bounds(&test.interval, Some(row.limit_pct)),
             test.interval.n_a,
             test.interval.n_b
         ),
-        None => format!("{} {}, {outcome}", key(&row.key), delta(row)),
+        None => format!("{delta}, {outcome}"),
     }
 }
 
