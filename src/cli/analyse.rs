@@ -16,7 +16,7 @@ use crate::compare::{Baseline, CompareOptions, TrialOptions};
 use crate::error::{Error, Result};
 use crate::join::{JoinOptions, ProcessChoice, TimingChoice};
 use crate::model::{Nanos, Timestamp, WindowRule};
-use crate::report::{self, Format, ReportOptions};
+use crate::report::{self, Format, GateName, ReportOptions};
 
 const COMPARE_EXAMPLES: &str = "\
 Examples:
@@ -140,9 +140,16 @@ struct ShowArgs {
     /// Format on standard output [default: terminal, or none when --output is given]
     #[arg(long, value_name = "FORMAT", help_heading = "Output")]
     format: Option<Format>,
-    /// Also write a file, in the format of its extension (.txt, .json, .md); can be given several times
-    #[arg(short, long, value_name = "FILE", help_heading = "Output")]
+    /// Also write a file; can be given several times
+    ///
+    /// FILE has the format of its extension: .txt (terminal), .json, .md (markdown), .csv, .xml (junit). FORMAT=FILE has
+    /// the named one, whatever the extension: -o bencher=bench.json, -o markdown=$GITHUB_STEP_SUMMARY. Files are replaced
+    /// whole or not at all; only the step summary of a GitHub job keeps what it holds, and its limit.
+    #[arg(short, long, value_name = "[FORMAT=]FILE", help_heading = "Output")]
     output: Vec<PathBuf>,
+    /// What this comparison is called in CI: comment marker, test suite, annotations [default: the command]
+    #[arg(long, value_name = "NAME", help_heading = "Output")]
+    gate_name: Option<GateName>,
     /// Show the command line, and what the recordings say of arguments, user paths and device names
     #[arg(long, help_heading = "Output")]
     show_private: bool,
@@ -274,6 +281,17 @@ impl SharedArgs {
         })
     }
 
+    /// Files that are read besides the trials.
+    pub(super) fn files(&self) -> impl Iterator<Item = &PathBuf> {
+        self.kernel_rules.iter()
+    }
+
+    /// Where reports go: never over something that is read.
+    fn plan<'a>(&'a self, show: &ShowArgs, read: impl IntoIterator<Item = &'a PathBuf>) -> Result<OutputPlan> {
+        let read: Vec<&PathBuf> = read.into_iter().chain(self.files()).collect();
+        OutputPlan::new(&show.output, &read)
+    }
+
     /// The request of one or two sides.
     fn request(
         &self,
@@ -318,15 +336,8 @@ fn analysed(request: &Request, console: Console) -> Result<Outcome> {
 }
 
 impl ShowArgs {
-    /// Analyses and writes the report to where it was asked for; `files` are read besides the trials.
-    fn run(&self, request: &Request, files: &[&PathBuf], console: Console) -> Result<ExitStatus, Stop> {
-        let sides = request
-            .a
-            .inputs
-            .iter()
-            .chain(request.b.iter().flat_map(|side| &side.inputs));
-        let inputs: Vec<&PathBuf> = sides.chain(files.iter().copied()).collect();
-        let plan = OutputPlan::new(&self.output, &inputs)?;
+    /// Analyses and writes the report to where it was asked for.
+    fn run(&self, request: &Request, plan: &OutputPlan, console: Console) -> Result<ExitStatus, Stop> {
         let outcome = analysed(request, console)?;
         let comparison = &outcome.comparison;
         let status = status(&outcome);
@@ -336,9 +347,15 @@ impl ShowArgs {
             show_kernels: self.kernels,
             show_trials: self.trials,
             show_private: self.show_private,
+            gate_name: self.gate_name.clone(),
+            markdown_bytes: ReportOptions::default().markdown_bytes,
             command: Some(std::env::args().collect::<Vec<_>>().join(" ")),
         };
-        plan.write(|format, out| report::write(comparison, format, &options(100, false), out))?;
+        plan.write(|format, room, out| {
+            let mut options = options(100, false);
+            options.markdown_bytes = room.unwrap_or(options.markdown_bytes);
+            report::write(comparison, format, &options, out)
+        })?;
         if plan.is_empty() || self.format.is_some() {
             let format = self.format.unwrap_or(Format::Terminal);
             to_stdout(status, |out| {
@@ -361,6 +378,7 @@ pub(super) fn compare(args: CompareArgs, console: Console) -> Result<ExitStatus,
         per_side,
         judging,
     } = args;
+    let plan = shared.plan(&show, a.iter().chain(&b).chain(&baseline).chain(judging.files()))?;
     let options = judging.options()?;
     let private = show.show_private;
     let pick = |tokens: &'_ [u64], units: &'_ [u64]| {
@@ -402,7 +420,6 @@ pub(super) fn compare(args: CompareArgs, console: Console) -> Result<ExitStatus,
         private,
     )?;
     let stored = baseline.as_deref().map(read_baseline).transpose()?;
-    let files: Vec<&PathBuf> = baseline.iter().chain(judging.files()).collect();
     let (b, stored) = match stored {
         Some(mut stored) => {
             if let Some(name) = b.name {
@@ -413,7 +430,7 @@ pub(super) fn compare(args: CompareArgs, console: Console) -> Result<ExitStatus,
         None => (Some(b), None),
     };
     let request = shared.request(a, b, stored, options, show.slowest)?;
-    show.run(&request, &files, console)
+    show.run(&request, &plan, console)
 }
 
 /// A failed gate first; then a trial that is missing, or a gate that cannot judge.
@@ -451,9 +468,10 @@ pub(super) fn report(args: ReportArgs, console: Console) -> Result<ExitStatus, S
         shared,
         show,
     } = args;
+    let plan = shared.plan(&show, &inputs)?;
     let side = shared.side(inputs, name, &NOTHING_OF_ITS_OWN, show.show_private)?;
     let request = shared.request(side, None, None, CompareOptions::default(), show.slowest)?;
-    show.run(&request, &[], console)
+    show.run(&request, &plan, console)
 }
 
 /// Trials of one thing, analysed for another command than `report`.

@@ -33,7 +33,7 @@ pub(super) struct CalibrateArgs {
 }
 
 pub(super) fn run(args: CalibrateArgs, console: Console) -> Result<ExitStatus, Stop> {
-    let inputs: Vec<&PathBuf> = args.inputs.iter().collect();
+    let inputs: Vec<&PathBuf> = args.inputs.iter().chain(args.shared.files()).collect();
     check(&args.output, &inputs)?;
     let outcome = one_side(&args.shared, args.inputs.clone(), console)?;
     if let Some((input, _)) = outcome.missing.first() {
