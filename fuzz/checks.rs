@@ -332,10 +332,21 @@ pub fn reports(comparison: &Comparison) {
         show_trials: true,
         show_private: true,
         command: Some("trace-attr".to_owned()),
+        ..ReportOptions::default()
     };
     report(comparison, Format::Terminal, &short);
     report(comparison, Format::Terminal, &everything);
     report(comparison, Format::Markdown, &everything);
+    for format in [
+        Format::Csv,
+        Format::Junit,
+        Format::Github,
+        Format::Benchstat,
+        Format::GithubActionBenchmark,
+        Format::Bencher,
+    ] {
+        report(comparison, format, &short);
+    }
     let value: serde_json::Value =
         serde_json::from_str(&report(comparison, Format::Json, &everything)).expect("the report is JSON");
     assert_eq!(value["schema_version"], 1);

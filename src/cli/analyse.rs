@@ -18,7 +18,7 @@ use crate::config::unit_name;
 use crate::error::{Error, Result};
 use crate::join::{JoinOptions, ProcessChoice, TimingChoice};
 use crate::model::{Nanos, Timestamp, WindowRule, WindowSpan};
-use crate::report::{self, Format, ReportOptions};
+use crate::report::{self, Format, GateName, ReportOptions};
 
 const COMPARE_EXAMPLES: &str = "\
 Examples:
@@ -162,9 +162,16 @@ pub(super) struct ShowArgs {
     /// Format on standard output [default: terminal, or none when --output is given]
     #[arg(long, value_name = "FORMAT", help_heading = "Output")]
     pub(super) format: Option<Format>,
-    /// Also write a file, in the format of its extension (.txt, .json, .md); can be given several times
-    #[arg(short, long, value_name = "FILE", help_heading = "Output")]
+    /// Also write a file; can be given several times
+    ///
+    /// FILE has the format of its extension: .txt (terminal), .json, .md (markdown), .csv, .xml (junit). FORMAT=FILE has
+    /// the named one, whatever the extension: -o bencher=bench.json, -o markdown=$GITHUB_STEP_SUMMARY. Files are replaced
+    /// whole or not at all; only the step summary of a GitHub job keeps what it holds, and its limit.
+    #[arg(short, long, value_name = "[FORMAT=]FILE", help_heading = "Output")]
     pub(super) output: Vec<PathBuf>,
+    /// What this comparison is called in CI: comment marker, test suite, annotations [default: the command]
+    #[arg(long, value_name = "NAME", help_heading = "Output")]
+    pub(super) gate_name: Option<GateName>,
     /// Show the command line, and what the recordings say of arguments, user paths and device names
     #[arg(long, help_heading = "Output")]
     pub(super) show_private: bool,
@@ -284,7 +291,23 @@ impl SharedArgs {
 
     /// Files that are read besides the trials.
     fn files<'a>(&'a self, layers: &'a Layers) -> impl Iterator<Item = &'a PathBuf> {
-        layers.files().chain(&self.kernel_rules).chain(&self.label_map)
+        layers.files().chain(self.named_files())
+    }
+
+    /// Those of them that options name.
+    pub(super) fn named_files(&self) -> impl Iterator<Item = &PathBuf> {
+        self.kernel_rules.iter().chain(&self.label_map)
+    }
+
+    /// Where reports go: never over something that is read.
+    fn plan<'a>(
+        &'a self,
+        show: &ShowArgs,
+        layers: &'a Layers,
+        read: impl IntoIterator<Item = &'a PathBuf>,
+    ) -> Result<OutputPlan> {
+        let read: Vec<&PathBuf> = read.into_iter().chain(self.files(layers)).collect();
+        OutputPlan::new(&show.output, &read)
     }
 
     /// The request of one or two sides.
@@ -345,21 +368,8 @@ impl ShowArgs {
         self.slowest.map_or(5, usize::from)
     }
 
-    /// Analyses and writes the report to where it was asked for; `files` are read besides the trials.
-    fn run(
-        &self,
-        request: &Request,
-        layers: &Layers,
-        files: &[&PathBuf],
-        console: Console,
-    ) -> Result<ExitStatus, Stop> {
-        let sides = request
-            .a
-            .inputs
-            .iter()
-            .chain(request.b.iter().flat_map(|side| &side.inputs));
-        let inputs: Vec<&PathBuf> = sides.chain(files.iter().copied()).collect();
-        let plan = OutputPlan::new(&self.output, &inputs)?;
+    /// Analyses and writes the report to where it was asked for.
+    fn run(&self, request: &Request, layers: &Layers, plan: &OutputPlan, console: Console) -> Result<ExitStatus, Stop> {
         let outcome = analysed(request, console)?;
         let comparison = &outcome.comparison;
         let status = status(&outcome);
@@ -369,10 +379,16 @@ impl ShowArgs {
             show_kernels: self.kernels,
             show_trials: self.trials,
             show_private: self.show_private,
+            gate_name: self.gate_name.clone(),
+            markdown_bytes: ReportOptions::default().markdown_bytes,
             command: Some(std::env::args().collect::<Vec<_>>().join(" ")),
             config: layers.shown_name(),
         };
-        plan.write(|format, out| report::write(comparison, format, &options(100, false), out))?;
+        plan.write(|format, room, out| {
+            let mut options = options(100, false);
+            options.markdown_bytes = room.unwrap_or(options.markdown_bytes);
+            report::write(comparison, format, &options, out)
+        })?;
         if plan.is_empty() || self.format.is_some() {
             let format = self.format.unwrap_or(Format::Terminal);
             to_stdout(status, |out| {
@@ -400,6 +416,11 @@ pub(super) fn compare(args: CompareArgs, console: Console) -> Result<ExitStatus,
     layers.fill_show(&mut show);
     layers.fill_names(&mut name_a, &mut name_b);
     layers.fill_judging(&mut judging);
+    let plan = shared.plan(
+        &show,
+        &layers,
+        a.iter().chain(&b).chain(&baseline).chain(judging.files()),
+    )?;
     let options = judging.options()?;
     let private = show.show_private;
     let pick = |tokens: &'_ [u64], units: &'_ [u64]| {
@@ -443,11 +464,6 @@ pub(super) fn compare(args: CompareArgs, console: Console) -> Result<ExitStatus,
         private,
     )?;
     let stored = baseline.as_deref().map(read_baseline).transpose()?;
-    let files: Vec<&PathBuf> = baseline
-        .iter()
-        .chain(judging.files())
-        .chain(shared.files(&layers))
-        .collect();
     let (b, stored) = match stored {
         Some(mut stored) => {
             if let Some(name) = b.name {
@@ -458,7 +474,7 @@ pub(super) fn compare(args: CompareArgs, console: Console) -> Result<ExitStatus,
         None => (Some(b), None),
     };
     let request = shared.request(a, b, stored, options, &layers, show.slowest())?;
-    show.run(&request, &layers, &files, console)
+    show.run(&request, &layers, &plan, console)
 }
 
 /// A failed gate first; then a trial that is missing, or a gate that cannot judge.
@@ -500,10 +516,10 @@ pub(super) fn report(args: ReportArgs, console: Console) -> Result<ExitStatus, S
     let mut layers = Layers::load(&shared.config)?;
     layers.fill(&mut shared, None);
     layers.fill_show(&mut show);
+    let plan = shared.plan(&show, &layers, &inputs)?;
     let side = shared.side(inputs, name, &NOTHING_OF_ITS_OWN, show.show_private)?;
     let request = shared.request(side, None, None, CompareOptions::default(), &layers, show.slowest())?;
-    let files: Vec<&PathBuf> = shared.files(&layers).collect();
-    show.run(&request, &layers, &files, console)
+    show.run(&request, &layers, &plan, console)
 }
 
 /// Trials of one thing, analysed for another command than `report`.

@@ -33,7 +33,7 @@ pub(super) struct CalibrateArgs {
 }
 
 pub(super) fn run(mut args: CalibrateArgs, console: Console) -> Result<ExitStatus, Stop> {
-    let inputs: Vec<&PathBuf> = args.inputs.iter().collect();
+    let inputs: Vec<&PathBuf> = args.inputs.iter().chain(args.shared.named_files()).collect();
     check(&args.output, &inputs)?;
     let outcome = one_side(&mut args.shared, args.inputs.clone(), console)?;
     if let Some((input, _)) = outcome.missing.first() {

@@ -66,6 +66,16 @@ fn is_hidden(c: char) -> bool {
         )
 }
 
+/// A text for a CSV cell: a spreadsheet takes what begins with `=`, `+`, `-`, `@`, a tab or a carriage return for a
+/// formula, and a log reader `::` at the start of a line for a command; such a text gets a `'` in front.
+pub(crate) fn guarded(text: String) -> String {
+    if text.starts_with(['=', '+', '-', '@', '\t', '\r']) || text.starts_with("::") {
+        format!("'{text}")
+    } else {
+        text
+    }
+}
+
 /// Columns that `text` takes on a terminal (`行列積` takes 6).
 pub(super) fn width(text: &str) -> usize {
     text.width()

@@ -77,6 +77,7 @@ pub fn trial(input: &str, rows: &[(&str, u64)], units: Option<u64>) -> Trial {
             from: Timestamp(0),
             to: Timestamp(at),
         },
+        window_found: trace_attr::model::WindowFound::Given,
         submissions_in_process: submissions.len() as u64,
         rows_read: submissions.len() as u64,
         submissions,

@@ -20,8 +20,6 @@ const NAME_COLUMNS: usize = 32;
 
 /// A whole report before any format.
 pub(super) struct Document {
-    /// `compare` or `report`.
-    pub(super) command: &'static str,
     /// The outcome in one sentence.
     pub(super) headline: String,
     /// What was compared, and from what.
@@ -48,7 +46,6 @@ pub(super) fn document(comparison: &Comparison, options: &ReportOptions) -> Docu
     sheets.extend(view.notes());
     sheets.push(view.method());
     Document {
-        command: if comparison.b.is_some() { "compare" } else { "report" },
         headline: text(&compare::headline(comparison)),
         intro: view.intro(),
         sheets,
