@@ -3,14 +3,15 @@
 //! What goes in is a [`Request`] (inputs of one or two sides and how to look at them); what comes out is a
 //! [`Comparison`] and, when the user asked to go on without them, the inputs that could not be used.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::path::{Path, PathBuf};
+use std::sync::{Mutex, PoisonError};
 
 use crate::compare::{Baseline, CompareOptions, Comparison, Settings, Side, Trial, TrialOptions, compare};
 use crate::error::{Error, Result};
 use crate::join::{JoinOptions, ProcessChoice, RunInput, TimingChoice, choose_timing, join};
 use crate::model::{Note, Timing};
-use crate::recording::{Progress, ReadOptions, Recording, read_recording};
+use crate::recording::{Progress, ReadOptions, Recording, RunTables, read_recording};
 use crate::source::Source;
 
 /// One side, as asked for.
@@ -281,7 +282,8 @@ fn trials(
     timing: Timing,
     missing: &mut Vec<(String, Error)>,
 ) -> Result<Vec<Trial>> {
-    let count: usize = inputs.iter().map(|input| input.recording.runs.len()).sum();
+    let run_counts: Vec<usize> = inputs.iter().map(|input| input.recording.runs.len()).collect();
+    let count: usize = run_counts.iter().sum();
     let per_input = inputs.iter().all(|input| input.units.is_some());
     if side.units.len() > 1 && side.units.len() != count && !per_input {
         return Err(Error::usage(format!(
@@ -291,35 +293,91 @@ fn trials(
         ))
         .with_help("give --tokens once for all trials, or once per trial in their order"));
     }
+    let mut inputs = inputs;
+    let runs: Vec<Vec<RunTables>> = inputs
+        .iter_mut()
+        .map(|input| std::mem::take(&mut input.recording.runs))
+        .collect();
+    let runs = inputs
+        .iter()
+        .zip(runs)
+        .flat_map(|(input, runs)| runs.into_iter().map(move |run| (input, run)));
+    let made = in_order(runs.collect(), request.keep_going, |(input, run)| {
+        let joined = join(
+            &RunInput {
+                recording: &input.recording,
+                run: &run,
+                options: &side.join,
+            },
+            timing,
+        );
+        // The rows are in the trace now: they need not be there twice while it is attributed.
+        drop(run);
+        let trial = joined.map(|trace| Trial::from_trace(&trace, input.shown.clone(), None, &request.trial));
+        trial.map_err(|error| (input.shown.clone(), error))
+    });
+    let units_of = inputs
+        .iter()
+        .zip(&run_counts)
+        .flat_map(|(input, runs)| std::iter::repeat_n(input.units, *runs));
     let mut trials = Vec::new();
-    for mut input in inputs {
-        for run in std::mem::take(&mut input.recording.runs) {
-            let units = match side.units.as_slice() {
-                [] => None,
-                [one] => Some(*one),
-                several => input.units.or_else(|| several.get(trials.len()).copied()),
-            };
-            let joined = join(
-                &RunInput {
-                    recording: &input.recording,
-                    run: &run,
-                    options: &side.join,
-                },
-                timing,
-            );
-            // The rows are in the trace now: they need not be there twice while it is attributed.
-            drop(run);
-            match joined {
-                Ok(trace) => trials.push(Trial::from_trace(&trace, input.shown.clone(), units, &request.trial)),
-                Err(error) if request.keep_going => missing.push((input.shown.clone(), error)),
-                Err(error) => return Err(error),
+    for (made, own_units) in made.into_iter().zip(units_of) {
+        match made {
+            Ok(trial) => {
+                let units = match side.units.as_slice() {
+                    [] => None,
+                    [one] => Some(*one),
+                    several => own_units.or_else(|| several.get(trials.len()).copied()),
+                };
+                trials.push(Trial { units, ..trial });
             }
+            Err(lost) if request.keep_going => missing.push(lost),
+            Err((_, error)) => return Err(error),
         }
     }
     if trials.is_empty() {
         return Err(Error::unfit("no trial of a side could be used").with_help("see the errors above"));
     }
     Ok(trials)
+}
+
+/// What `work` makes of each job, in the order of the jobs, on as many threads as the machine runs at once. The first
+/// failure in that order is always there; without `keep_going`, jobs after a failure may be left out.
+fn in_order<J: Send, T: Send, E: Send>(
+    jobs: Vec<J>,
+    keep_going: bool,
+    work: impl Fn(J) -> std::result::Result<T, E> + Sync,
+) -> Vec<std::result::Result<T, E>> {
+    let threads = std::thread::available_parallelism()
+        .map_or(1, usize::from)
+        .min(jobs.len());
+    let queue = Mutex::new(jobs.into_iter().enumerate());
+    let made = Mutex::new(BTreeMap::new());
+    let worker = || {
+        loop {
+            // Jobs begin in their order, so all before a failure have begun and will be done.
+            let next = queue.lock().unwrap_or_else(PoisonError::into_inner).next();
+            let Some((at, job)) = next else { return };
+            let result = work(job);
+            if result.is_err() && !keep_going {
+                queue
+                    .lock()
+                    .unwrap_or_else(PoisonError::into_inner)
+                    .by_ref()
+                    .for_each(drop);
+            }
+            made.lock().unwrap_or_else(PoisonError::into_inner).insert(at, result);
+        }
+    };
+    std::thread::scope(|scope| {
+        for _ in 1..threads {
+            // Without a further thread, this one does it all.
+            let _ = std::thread::Builder::new().spawn_scoped(scope, worker);
+        }
+        worker();
+    });
+    let made = made.into_inner().unwrap_or_else(PoisonError::into_inner);
+    made.into_values().collect()
 }
 
 fn side_name(side: &SideRequest, trials: &[Trial]) -> String {
@@ -383,6 +441,23 @@ fn shown_inputs<'a>(paths: impl Iterator<Item = &'a Path>) -> Vec<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn jobs_on_threads_give_their_results_in_order_and_the_first_failure() {
+        let jobs = || (0..100).collect::<Vec<u32>>();
+        let slower_first = |job: u32| {
+            (0..(100 - job) * 1_000).for_each(|turn| {
+                std::hint::black_box(turn);
+            });
+            if job % 30 == 7 { Err(job) } else { Ok(job) }
+        };
+        let all = in_order(jobs(), true, slower_first);
+        let expected: Vec<_> = jobs().into_iter().map(slower_first).collect();
+        assert_eq!(all, expected);
+        let until_failure = in_order(jobs(), false, slower_first);
+        assert_eq!(until_failure.get(..8), expected.get(..8));
+        assert_eq!(in_order(Vec::<u32>::new(), false, slower_first), []);
+    }
 
     #[test]
     fn inputs_are_shown_by_as_little_of_their_path_as_tells_them_apart() {

@@ -1,11 +1,16 @@
 //! Numbers of one trial: a [`Trace`](crate::model::Trace) and a grouping give [`Group`]s with [`Stats`]. Pure: no IO, nothing fails.
 //!
-//! `group` knows how a submission gets its key (bucket, encoder family, phase, channel), `stats` the
-//! percentiles and the interval union, `kernels` the kernel families, `gaps` the time between submissions.
+//! `group` knows how a submission gets its key (bucket, encoder family, phase, channel), `groupings` makes the groups of
+//! all of them at once, `stats` the percentiles and the interval union, `kernels` the kernel families, `gaps` the time
+//! between submissions. `cells`, `radix` and `foremost` are what makes that linear in the submissions.
 
+mod cells;
+pub(crate) mod foremost;
 pub mod gaps;
 pub mod group;
+pub(crate) mod groupings;
 pub mod kernels;
+mod radix;
 pub mod stats;
 
 #[cfg(test)]

@@ -59,6 +59,8 @@ pub(super) struct CompareArgs {
     #[command(flatten)]
     shared: SharedArgs,
     #[command(flatten)]
+    show: ShowArgs,
+    #[command(flatten)]
     per_side: PerSideArgs,
     #[command(flatten)]
     judging: JudgingArgs,
@@ -76,11 +78,13 @@ pub(super) struct ReportArgs {
     name: Option<String>,
     #[command(flatten)]
     shared: SharedArgs,
+    #[command(flatten)]
+    show: ShowArgs,
 }
 
-/// Options that both commands have.
+/// Options of every command that analyses trials.
 #[derive(Debug, Args)]
-struct SharedArgs {
+pub(super) struct SharedArgs {
     /// Tokens per trial: one number, or one per trial (64,64,128); short for --units N --unit token
     #[arg(long, value_name = "N", value_delimiter = ',', value_parser = parse_units, conflicts_with = "units", help_heading = "Units")]
     tokens: Vec<u64>,
@@ -114,6 +118,16 @@ struct SharedArgs {
     /// that fits counts.
     #[arg(long, value_name = "FILE", help_heading = "Tables")]
     kernel_rules: Option<PathBuf>,
+    /// Go on without inputs that cannot be used; they are named in every format, and the exit status is 3
+    #[arg(long, help_heading = "Reading")]
+    keep_going: bool,
+    #[command(flatten)]
+    read: ReadArgs,
+}
+
+/// What is shown, and where it goes.
+#[derive(Debug, Args)]
+struct ShowArgs {
     /// Show every kernel name
     #[arg(long, help_heading = "Tables")]
     kernels: bool,
@@ -139,11 +153,6 @@ struct SharedArgs {
     /// Show the command line, and what the recordings say of arguments, user paths and device names
     #[arg(long, help_heading = "Output")]
     show_private: bool,
-    /// Go on without inputs that cannot be used; they are named in every format, and the exit status is 3
-    #[arg(long, help_heading = "Reading")]
-    keep_going: bool,
-    #[command(flatten)]
-    read: ReadArgs,
 }
 
 /// What `compare` can set for one side alone.
@@ -207,7 +216,13 @@ struct Own<'a> {
 }
 
 impl SharedArgs {
-    fn side(&self, inputs: Vec<PathBuf>, name: Option<String>, own: &Own<'_>) -> Result<SideRequest> {
+    fn side(
+        &self,
+        inputs: Vec<PathBuf>,
+        name: Option<String>,
+        own: &Own<'_>,
+        show_private: bool,
+    ) -> Result<SideRequest> {
         let common = if self.tokens.is_empty() {
             &self.units
         } else {
@@ -240,12 +255,12 @@ impl SharedArgs {
             join: JoinOptions {
                 process,
                 window,
-                show_private: self.show_private,
+                show_private,
             },
         })
     }
 
-    fn trial(&self) -> Result<TrialOptions> {
+    fn trial(&self, slowest: u16) -> Result<TrialOptions> {
         let buckets = match &self.buckets {
             Some(text) => Buckets::parse(text)?,
             None => Buckets::default(),
@@ -262,32 +277,25 @@ impl SharedArgs {
         Ok(TrialOptions {
             buckets,
             kernel_rules,
-            slowest: usize::from(self.slowest),
+            slowest: usize::from(slowest),
         })
     }
 
-    /// Where reports go: never over something that is read.
-    fn plan<'a>(&'a self, read: impl IntoIterator<Item = &'a PathBuf>) -> Result<OutputPlan> {
-        let read: Vec<&PathBuf> = read.into_iter().chain(&self.kernel_rules).collect();
-        OutputPlan::new(&self.output, &read)
-    }
-
-    fn run(
-        self,
+    /// The request of one or two sides.
+    fn request(
+        &self,
         a: SideRequest,
         b: Option<SideRequest>,
         baseline: Option<Baseline>,
         judging: CompareOptions,
-        plan: &OutputPlan,
-        console: Console,
-    ) -> Result<ExitStatus, Stop> {
+        slowest: u16,
+    ) -> Result<Request> {
         if self.unit.is_some() && a.units.is_empty() && b.as_ref().is_none_or(|b| b.units.is_empty()) {
             return Err(Error::usage("--unit names what --units counts, which is not given")
-                .with_help("give the number with --units N")
-                .into());
+                .with_help("give the number with --units N"));
         }
-        let request = Request {
-            trial: self.trial()?,
+        Ok(Request {
+            trial: self.trial(slowest)?,
             a,
             b,
             timing: self.timing,
@@ -296,18 +304,37 @@ impl SharedArgs {
             baseline,
             compare: judging,
             keep_going: self.keep_going,
+        })
+    }
+}
+
+/// Analyses with a progress display, and tells which inputs are missing.
+fn analysed(request: &Request, console: Console) -> Result<Outcome> {
+    let bar = Bar::new(console);
+    let outcome = analyse(request, &bar)?;
+    bar.clear();
+    for (input, error) in &outcome.missing {
+        let what = match error.origin() {
+            // The input is named once.
+            Some(origin) if origin.ends_with(input.as_str()) => error.kind().to_string(),
+            _ => error.to_string(),
         };
-        let bar = Bar::new(console);
-        let outcome = analyse(&request, &bar)?;
-        bar.clear();
-        for (input, error) in &outcome.missing {
-            let what = match error.origin() {
-                // The input is named once.
-                Some(origin) if origin.ends_with(input.as_str()) => error.kind().to_string(),
-                _ => error.to_string(),
-            };
-            print_warning(console, &format!("{input} is missing from the report: {what}"));
-        }
+        print_warning(console, &format!("{input} is missing from the report: {what}"));
+    }
+    Ok(outcome)
+}
+
+impl ShowArgs {
+    /// Analyses and writes the report to where it was asked for; `files` are read besides the trials.
+    fn run(&self, request: &Request, files: &[&PathBuf], console: Console) -> Result<ExitStatus, Stop> {
+        let sides = request
+            .a
+            .inputs
+            .iter()
+            .chain(request.b.iter().flat_map(|side| &side.inputs));
+        let inputs: Vec<&PathBuf> = sides.chain(files.iter().copied()).collect();
+        let plan = OutputPlan::new(&self.output, &inputs)?;
+        let outcome = analysed(request, console)?;
         let comparison = &outcome.comparison;
         let status = status(&outcome);
         let options = |width, color| ReportOptions {
@@ -343,11 +370,12 @@ pub(super) fn compare(args: CompareArgs, console: Console) -> Result<ExitStatus,
         name_a,
         name_b,
         shared,
+        show,
         per_side,
         judging,
     } = args;
-    let plan = shared.plan(a.iter().chain(&b).chain(&baseline).chain(judging.files()))?;
-    let judging = judging.options()?;
+    let options = judging.options()?;
+    let private = show.show_private;
     let pick = |tokens: &'_ [u64], units: &'_ [u64]| {
         if tokens.is_empty() {
             units.to_vec()
@@ -372,6 +400,7 @@ pub(super) fn compare(args: CompareArgs, console: Console) -> Result<ExitStatus,
             to: per_side.to_a,
             skip_first: per_side.skip_first_a,
         },
+        private,
     )?;
     let b = shared.side(
         b,
@@ -383,18 +412,22 @@ pub(super) fn compare(args: CompareArgs, console: Console) -> Result<ExitStatus,
             to: per_side.to_b,
             skip_first: per_side.skip_first_b,
         },
+        private,
     )?;
-    let baseline = baseline.as_deref().map(read_baseline).transpose()?;
-    let (b, baseline) = match baseline {
-        Some(mut baseline) => {
+    let stored = baseline.as_deref().map(read_baseline).transpose()?;
+    let files = baseline.iter().chain(judging.files()).chain(&shared.kernel_rules);
+    let files: Vec<&PathBuf> = files.collect();
+    let (b, stored) = match stored {
+        Some(mut stored) => {
             if let Some(name) = b.name {
-                baseline.side.name = name;
+                stored.side.name = name;
             }
-            (None, Some(baseline))
+            (None, Some(stored))
         }
         None => (Some(b), None),
     };
-    shared.run(a, b, baseline, judging, &plan, console)
+    let request = shared.request(a, b, stored, options, show.slowest)?;
+    show.run(&request, &files, console)
 }
 
 /// A failed gate first; then a trial that is missing, or a gate that cannot judge.
@@ -416,16 +449,30 @@ fn read_baseline(path: &Path) -> Result<Baseline> {
     Baseline::from_json(&super::judging::read(path)?).map_err(|error| error.with_origin(origin()))
 }
 
+/// What belongs to one side alone where there is one side.
+const NOTHING_OF_ITS_OWN: Own<'static> = Own {
+    units: &[],
+    process: None,
+    from: None,
+    to: None,
+    skip_first: None,
+};
+
 pub(super) fn report(args: ReportArgs, console: Console) -> Result<ExitStatus, Stop> {
-    let own = Own {
-        units: &[],
-        process: None,
-        from: None,
-        to: None,
-        skip_first: None,
-    };
-    let plan = args.shared.plan(&args.inputs)?;
-    let side = args.shared.side(args.inputs, args.name, &own)?;
-    args.shared
-        .run(side, None, None, CompareOptions::default(), &plan, console)
+    let ReportArgs {
+        inputs,
+        name,
+        shared,
+        show,
+    } = args;
+    let side = shared.side(inputs, name, &NOTHING_OF_ITS_OWN, show.show_private)?;
+    let request = shared.request(side, None, None, CompareOptions::default(), show.slowest)?;
+    show.run(&request, &shared.kernel_rules.iter().collect::<Vec<_>>(), console)
+}
+
+/// Trials of one thing, analysed for another command than `report`.
+pub(super) fn one_side(shared: &SharedArgs, inputs: Vec<PathBuf>, console: Console) -> Result<Outcome> {
+    let side = shared.side(inputs, None, &NOTHING_OF_ITS_OWN, false)?;
+    let request = shared.request(side, None, None, CompareOptions::default(), 0)?;
+    analysed(&request, console)
 }

@@ -89,7 +89,7 @@ pub(super) fn read(path: &Path) -> Result<String> {
 }
 
 impl JudgingArgs {
-    /// Files that these options read.
+    /// Files that are read for it.
     pub(super) fn files(&self) -> impl Iterator<Item = &PathBuf> {
         self.accept.iter().chain(&self.noise)
     }

@@ -3,6 +3,7 @@
 #![expect(clippy::print_stderr, reason = "the command line talks to people")]
 
 mod analyse;
+mod calibrate;
 mod export;
 mod judging;
 mod output;
@@ -51,6 +52,7 @@ fn concat_help() -> String {
     format!(
         "Examples:\n  \
          trace-attr compare --a hf2q-1 hf2q-2 hf2q-3 --b llama-1 llama-2 llama-3 --tokens 64\n  \
+         trace-attr compare --a new-1 new-2 new-3 --b old-1 old-2 old-3 --tokens 64 --fail-above 3\n  \
          trace-attr report run.trace --tokens 128 --slowest 10\n  \
          trace-attr toc run.trace\n  \
          trace-attr rows export/ --table metal-gpu-intervals --columns start,duration,process --limit 5\n  \
@@ -68,6 +70,8 @@ enum Command {
     Compare(Box<analyse::CompareArgs>),
     /// Report one side: where does its GPU time go?
     Report(Box<analyse::ReportArgs>),
+    /// Measure the noise between sessions, for comparisons of single trials and with baselines
+    Calibrate(Box<calibrate::CalibrateArgs>),
     /// List runs, targets and tables of an input
     Toc(toc::TocArgs),
     /// Print the rows of any table as CSV or JSON Lines
@@ -184,6 +188,7 @@ pub fn main() -> ExitCode {
     let work = move || match args.command {
         Command::Compare(args) => analyse::compare(*args, console),
         Command::Report(args) => analyse::report(*args, console),
+        Command::Calibrate(args) => calibrate::run(*args, console),
         Command::Toc(args) => toc::run(args, console),
         Command::Rows(args) => rows::run(args, console),
         Command::Export(args) => export::run(args, console),

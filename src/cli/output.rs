@@ -20,7 +20,6 @@ pub(super) struct OutputPlan {
 }
 
 /// One file.
-#[derive(Debug, PartialEq)]
 struct Output {
     file: PathBuf,
     format: Format,
@@ -36,40 +35,17 @@ impl OutputPlan {
         let mut plan: Vec<Output> = Vec::new();
         for output in outputs {
             let (named, file) = parts(output);
-            let origin = output.display().to_string();
-            if file.is_dir() {
-                return Err(Error::usage(format!("--output {origin}: this is a folder"))
-                    .with_help("name a file in it, such as report.json"));
-            }
+            let origin = file.display().to_string();
+            check(file, inputs)?;
             let format = named.or_else(|| Format::of_path(file)).ok_or_else(|| {
                 Error::usage(format!("--output {origin}: no format is known by this extension")).with_help(format!(
-                    "use .txt, .json, .md, .csv or .xml, or name the format: --output FORMAT={} with {}",
-                    file.display(),
+                    "use .txt, .json, .md, .csv or .xml, or name the format: --output FORMAT={origin} with {}",
                     formats().join(", ")
                 ))
             })?;
-            for input in inputs {
-                if is_part(file, input) {
-                    return Err(
-                        Error::usage(format!("--output {origin}: this is an input")).with_help("write to another file")
-                    );
-                }
-                if would_be_part(file, input) {
-                    return Err(Error::usage(format!(
-                        "--output {origin}: in a folder of exported files it would be read as one of them"
-                    ))
-                    .with_help("write to another folder, or give the file an extension other than .xml"));
-                }
-            }
             if plan.iter().any(|other| same_file(&other.file, file)) {
                 return Err(Error::usage(format!("--output {origin}: this file is given twice")));
             }
-            // Written and taken away again: better to fail now than after the work.
-            scratch(file).and_then(|scratch| scratch.close()).map_err(|error| {
-                Error::io("write there", error)
-                    .with_origin(file.display().to_string())
-                    .with_help("choose a folder that exists and that you may write to")
-            })?;
             let summary = std::env::var_os("GITHUB_STEP_SUMMARY");
             plan.push(Output {
                 file: file.to_owned(),
@@ -83,16 +59,14 @@ impl OutputPlan {
     /// Writes each file through `render`, which is given the format, and the most bytes where the file has a limit.
     pub(super) fn write(&self, render: impl Fn(Format, Option<usize>, &mut dyn Write) -> io::Result<()>) -> Result<()> {
         for Output { file, format, summary } in &self.files {
-            let failed = |error: io::Error| Error::io("write it", error).with_origin(file.display().to_string());
-            let mut scratch = scratch(file).map_err(failed)?;
-            let mut room = None;
-            if *summary {
-                let before = written_before(file).map_err(failed)?;
-                scratch.write_all(&before).map_err(failed)?;
-                room = Some(SUMMARY_BYTES.saturating_sub(before.len()));
-            }
-            render(*format, room, &mut scratch).map_err(failed)?;
-            scratch.persist(file).map_err(|error| failed(error.error))?;
+            replace(file, |out| {
+                if !summary {
+                    return render(*format, None, out);
+                }
+                let before = written_before(file)?;
+                out.write_all(&before)?;
+                render(*format, Some(SUMMARY_BYTES.saturating_sub(before.len())), out)
+            })?;
         }
         Ok(())
     }
@@ -128,6 +102,39 @@ fn written_before(file: &Path) -> io::Result<Vec<u8>> {
         before.push(b'\n');
     }
     Ok(before)
+}
+
+/// Checks that a file is no folder, is no input, and can be written.
+pub(super) fn check(file: &Path, inputs: &[&PathBuf]) -> Result<()> {
+    let origin = file.display().to_string();
+    if file.is_dir() {
+        return Err(Error::usage(format!("--output {origin}: this is a folder"))
+            .with_help("name a file in it, such as report.json"));
+    }
+    if inputs.iter().any(|input| is_part(file, input)) {
+        return Err(Error::usage(format!("--output {origin}: this is an input")).with_help("write to another file"));
+    }
+    if inputs.iter().any(|input| would_be_part(file, input)) {
+        return Err(Error::usage(format!(
+            "--output {origin}: in a folder of exported files it would be read as one of them"
+        ))
+        .with_help("write to another folder, or give the file an extension other than .xml"));
+    }
+    // Written and taken away again: better to fail now than after the work.
+    scratch(file).and_then(|scratch| scratch.close()).map_err(|error| {
+        Error::io("write there", error)
+            .with_origin(&origin)
+            .with_help("choose a folder that exists and that you may write to")
+    })
+}
+
+/// Writes a file whole or not at all.
+pub(super) fn replace(file: &Path, render: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> Result<()> {
+    let failed = |error: io::Error| Error::io("write it", error).with_origin(file.display().to_string());
+    let mut scratch = scratch(file).map_err(failed)?;
+    render(&mut scratch).map_err(failed)?;
+    scratch.persist(file).map_err(|error| failed(error.error))?;
+    Ok(())
 }
 
 /// Whether an output is an input or would stand in a bundle.

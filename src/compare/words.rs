@@ -84,7 +84,8 @@ pub(crate) fn bound_beside(log: f64, limit_pct: Option<f64>) -> String {
     let text = (2..12).map(|digits| format!("{value:.digits$}"));
     let apart = |text: &String| {
         limit_pct.is_none_or(|limit| {
-            value == limit || text.parse().is_ok_and(|shown: f64| shown.to_bits() != limit.to_bits())
+            value.to_bits() == limit.to_bits()
+                || text.parse().is_ok_and(|shown: f64| shown.to_bits() != limit.to_bits())
         })
     };
     let text = text.into_iter().find(apart).unwrap_or_else(|| value.to_string());

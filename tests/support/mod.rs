@@ -15,6 +15,7 @@
     clippy::cast_sign_loss
 )]
 
+pub mod builds;
 pub mod export;
 pub mod fixtures;
 pub mod pack;

@@ -1,9 +1,9 @@
 //! Reads reports of schema version 1: every field that a side needs, by the names of `docs/json.md`.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::hash::{DefaultHasher, Hash, Hasher};
 
 use serde::{Deserialize, Deserializer};
+use sha2::{Digest, Sha256};
 
 use super::{Baseline, refuse};
 use crate::attribution::{
@@ -529,9 +529,9 @@ impl StoredTrial {
         if let Some(text) = &self.fingerprint {
             return u64::from_str_radix(text, 16).map_err(|_| format!("the fingerprint of `{}` is none", self.input));
         }
-        let mut hasher = DefaultHasher::new();
-        let counts = (self.rows_read.0, self.submissions.0, self.total_ns.0, self.busy_ns.0);
-        (&self.input, counts, self.first_start_ns.map(|at| at.0)).hash(&mut hasher);
-        Ok(hasher.finish())
+        let counts = [self.rows_read.0, self.submissions.0, self.total_ns.0, self.busy_ns.0];
+        let text = format!("{} {counts:?} {:?}", self.input, self.first_start_ns.map(|at| at.0));
+        let digest = Sha256::digest(text);
+        Ok(digest.iter().take(8).fold(0, |sum, byte| (sum << 8) | u64::from(*byte)))
     }
 }
