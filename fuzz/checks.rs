@@ -11,7 +11,7 @@
 
 use std::sync::LazyLock;
 
-use trace_attr::attribution::{Buckets, Group, KernelRules};
+use trace_attr::attribution::{Buckets, Group, KernelRules, PhaseNames};
 use trace_attr::compare::{CompareOptions, Comparison, Settings, Side, Trial, TrialOptions, compare, headline};
 use trace_attr::error::Error;
 use trace_attr::join::{JoinOptions, ProcessChoice, RunInput, TimingChoice, choose_timing, join};
@@ -208,7 +208,7 @@ pub fn pipeline(bytes: &[u8]) {
 pub fn compared(recording: &Recording, view: &View) -> Result<Comparison, Error> {
     let options = JoinOptions {
         process: view.process.clone(),
-        window: view.window,
+        window: view.window.clone(),
         show_private: false,
     };
     let inputs: Vec<RunInput<'_>> = recording
@@ -222,6 +222,7 @@ pub fn compared(recording: &Recording, view: &View) -> Result<Comparison, Error>
         .collect();
     let timing = choose_timing(&inputs, view.timing)?;
     let trial_options = TrialOptions {
+        phase_names: PhaseNames::default(),
         buckets: view.buckets.clone().unwrap_or_default(),
         kernel_rules: RULES.clone(),
         slowest: 5,
@@ -244,8 +245,8 @@ pub fn compared(recording: &Recording, view: &View) -> Result<Comparison, Error>
         unit: view.units.map(|_| "token".to_owned()),
         unit_b: view.units.map(|_| "token".to_owned()),
         buckets: trial_options.buckets.clone(),
-        window_a: view.window,
-        window_b: view.window,
+        window_a: view.window.clone(),
+        window_b: view.window.clone(),
         slowest: trial_options.slowest,
     };
     let a = Side {
@@ -366,5 +367,6 @@ pub fn window(from: Option<u64>, to: Option<u64>, skip_first: Option<u64>) -> Wi
         from: from.map(Timestamp),
         to: to.map(Timestamp),
         skip_first: skip_first.map(Nanos),
+        ..WindowRule::default()
     }
 }

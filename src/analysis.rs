@@ -7,10 +7,11 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 
+use crate::attribution::MappedSide;
 use crate::compare::{Baseline, CompareOptions, Comparison, Settings, Side, Trial, TrialOptions, compare};
 use crate::error::{Error, Result};
 use crate::join::{JoinOptions, ProcessChoice, RunInput, TimingChoice, choose_timing, join};
-use crate::model::{Note, Timing};
+use crate::model::{Note, Timing, WindowSpan};
 use crate::recording::{Progress, ReadOptions, Recording, RunTables, read_recording};
 use crate::source::Source;
 
@@ -38,7 +39,7 @@ pub struct Request {
     pub timing: TimingChoice,
     /// What units are called; counts only when a side has units.
     pub unit: String,
-    /// Buckets, kernel families, lengths of lists.
+    /// Buckets, kernel families, lengths of lists; phases are named by [`CompareOptions::label_map`].
     pub trial: TrialOptions,
     /// Runs, and how bundles are exported.
     pub read: ReadOptions,
@@ -74,11 +75,15 @@ pub fn analyse(request: &Request, progress: &dyn Progress) -> Result<Outcome> {
     let mut missing = Vec::new();
     let mut read = |side: &SideRequest| -> Result<Vec<ReadInput>> {
         let mut inputs = Vec::new();
+        let options = ReadOptions {
+            signposts: matches!(side.join.window.span, WindowSpan::Signpost(_)),
+            ..request.read.clone()
+        };
         let only_units = side.units.len() == side.inputs.len() && side.units.len() > 1;
         for (at, path) in side.inputs.iter().enumerate() {
             let shown = names.next().unwrap_or_else(|| path.display().to_string());
             let units = if only_units { side.units.get(at).copied() } else { None };
-            match Source::from_argument(path).and_then(|source| read_recording(&source, &request.read, progress)) {
+            match Source::from_argument(path).and_then(|source| read_recording(&source, &options, progress)) {
                 Ok(recording) => inputs.push(ReadInput {
                     recording,
                     shown,
@@ -118,9 +123,15 @@ pub fn analyse(request: &Request, progress: &dyn Progress) -> Result<Outcome> {
             }
         }
     };
-    let a = trials(request, &request.a, a, timing, &mut missing)?;
+    let map = &request.compare.label_map;
+    let options = |side| TrialOptions {
+        phase_names: map.side(side),
+        ..request.trial.clone()
+    };
+    let (options_a, options_b) = (options(MappedSide::A), options(MappedSide::B));
+    let a = trials(request, &request.a, a, timing, &options_a, &mut missing)?;
     let b = match (&request.b, b) {
-        (Some(side), Some(inputs)) => Some((side, trials(request, side, inputs, timing, &mut missing)?)),
+        (Some(side), Some(inputs)) => Some((side, trials(request, side, inputs, timing, &options_b, &mut missing)?)),
         _ => None,
     };
     let has_units = !request.a.units.is_empty() || request.b.as_ref().is_some_and(|side| !side.units.is_empty());
@@ -132,12 +143,13 @@ pub fn analyse(request: &Request, progress: &dyn Progress) -> Result<Outcome> {
         unit: unit.clone(),
         unit_b: baseline.map_or(unit, |baseline| baseline.settings.unit.clone()),
         buckets: request.trial.buckets.clone(),
-        window_a: request.a.join.window,
+        window_a: request.a.join.window.clone(),
         window_b: match (baseline, &request.b) {
-            (Some(baseline), _) => baseline.settings.window_a,
-            (None, Some(side)) => side.join.window,
-            (None, None) => request.a.join.window,
-        },
+            (Some(baseline), _) => &baseline.settings.window_a,
+            (None, Some(side)) => &side.join.window,
+            (None, None) => &request.a.join.window,
+        }
+        .clone(),
         slowest: request.trial.slowest,
     };
     let mut names = (
@@ -280,6 +292,7 @@ fn trials(
     side: &SideRequest,
     inputs: Vec<ReadInput>,
     timing: Timing,
+    options: &TrialOptions,
     missing: &mut Vec<(String, Error)>,
 ) -> Result<Vec<Trial>> {
     let run_counts: Vec<usize> = inputs.iter().map(|input| input.recording.runs.len()).collect();
@@ -313,7 +326,7 @@ fn trials(
         );
         // The rows are in the trace now: they need not be there twice while it is attributed.
         drop(run);
-        let trial = joined.map(|trace| Trial::from_trace(&trace, input.shown.clone(), None, &request.trial));
+        let trial = joined.map(|trace| Trial::from_trace(&trace, input.shown.clone(), None, options));
         trial.map_err(|error| (input.shown.clone(), error))
     });
     let units_of = inputs

@@ -24,9 +24,10 @@ use crate::tables::execution_points::PointRow;
 use crate::tables::gpu_info::GpuRow;
 use crate::tables::gpu_intervals::IntervalRow;
 use crate::tables::shaders::{ShaderRow, ShaderSampleRow};
+use crate::tables::signposts::{self, SignpostEvent, SignpostInterval};
 use crate::tables::states::{self, StateRow};
 use crate::tables::submission_map::MapRow;
-use crate::tables::{NEEDED, ProcessId, TYPES, Table, Texts};
+use crate::tables::{NEEDED, ProcessId, SIGNPOST_TYPES, SIGNPOSTS, TYPES, Table, Texts};
 use crate::xctrace::{Bundle, XctraceOptions};
 use crate::xml::{ExportReader, Keep, Part};
 use pairing::Pairing;
@@ -68,6 +69,8 @@ impl Progress for () {
 pub struct ReadOptions {
     /// Which runs.
     pub run: RunChoice,
+    /// Read signposts, too.
+    pub signposts: bool,
     /// How bundles are exported.
     pub xctrace: XctraceOptions,
 }
@@ -112,6 +115,10 @@ pub struct RunTables {
     pub thermal: Vec<StateRow>,
     /// GPU performance states.
     pub performance: Vec<StateRow>,
+    /// Events of `os-signpost`, of all its instances; `None` without the table, or when they are not asked for.
+    pub signpost_events: Option<Vec<SignpostEvent>>,
+    /// Intervals of [`signposts::PAIRED`].
+    pub signpost_intervals: Option<Vec<SignpostInterval>>,
     pairing: Pairing,
     map: HashMap<SubmissionId, Mapping>,
 }
@@ -165,7 +172,7 @@ struct Mapping {
 /// # Errors
 /// Whatever is wrong with the input; its message names it.
 pub fn read_recording(source: &Source, options: &ReadOptions, progress: &dyn Progress) -> Result<Recording> {
-    let mut builder = Builder::new(source.origin(), options.run);
+    let mut builder = Builder::new(source.origin(), options);
     let result = match source {
         Source::Stdin => {
             progress.begin("standard input", None);
@@ -193,7 +200,7 @@ pub fn read_recording_from(
     options: &ReadOptions,
     progress: &dyn Progress,
 ) -> Result<Recording> {
-    let mut builder = Builder::new(origin.to_owned(), options.run);
+    let mut builder = Builder::new(origin.to_owned(), options);
     source::decode(input)
         .and_then(|input| builder.read(input, 0, progress))
         .and_then(|()| builder.finish())
@@ -215,6 +222,7 @@ impl Read for CountedStdin<'_> {
 struct Builder {
     origin: String,
     choice: RunChoice,
+    signposts: bool,
     contents: Option<Contents>,
     runs: BTreeMap<u64, RunTables>,
     texts: Texts,
@@ -226,10 +234,11 @@ struct Builder {
 }
 
 impl Builder {
-    fn new(origin: String, choice: RunChoice) -> Self {
+    fn new(origin: String, options: &ReadOptions) -> Self {
         Builder {
             origin,
-            choice,
+            choice: options.run,
+            signposts: options.signposts,
             contents: None,
             runs: BTreeMap::new(),
             texts: Texts::default(),
@@ -266,8 +275,10 @@ impl Builder {
         };
         for number in self.chosen(&contents.runs.iter().map(|run| run.number).collect::<Vec<_>>())? {
             let Some(run) = contents.run(number) else { continue };
+            let signposts: &[&str] = if self.signposts { SIGNPOSTS } else { &[] };
             let there: Vec<&str> = NEEDED
                 .iter()
+                .chain(signposts)
                 .copied()
                 .filter(|name| run.tables.iter().any(|(schema, _)| schema == name))
                 .collect();
@@ -333,7 +344,12 @@ impl Builder {
         known_run: Option<u64>,
         progress: &dyn Progress,
     ) -> Result<()> {
-        let mut reader = ExportReader::new(input, Keep::Types(TYPES));
+        let types = if self.signposts {
+            [TYPES, SIGNPOST_TYPES].concat()
+        } else {
+            TYPES.to_vec()
+        };
+        let mut reader = ExportReader::new(input, Keep::Types(&types));
         loop {
             let (schema, reference) = match reader.next_part()? {
                 None => return Ok(()),
@@ -370,7 +386,7 @@ impl Builder {
             let wanted = match self.choice {
                 RunChoice::Number(chosen) => chosen == number,
                 RunChoice::Only | RunChoice::All => true,
-            };
+            } && (self.signposts || !SIGNPOSTS.contains(&schema.name()));
             if self.runs.len() >= MAX_RUNS && !self.runs.contains_key(&number) {
                 return Err(Error::unfit(format!(
                     "the export has tables of more than {MAX_RUNS} runs: no recording has so many"
@@ -568,6 +584,14 @@ impl RunTables {
             states::PERFORMANCE => {
                 let performance = &mut self.performance;
                 each(reader, schema, texts, |row, _| performance.push(row))
+            }
+            SignpostEvent::SCHEMA => {
+                let events = self.signpost_events.get_or_insert_default();
+                each(reader, schema, texts, |row, _| events.push(row))
+            }
+            name if signposts::PAIRED.contains(&name) => {
+                let intervals = self.signpost_intervals.get_or_insert_default();
+                each(reader, schema, texts, |row, _| intervals.push(row))
             }
             _ => skip(reader),
         }

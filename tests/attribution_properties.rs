@@ -14,14 +14,14 @@ use std::collections::BTreeSet;
 use proptest::prelude::*;
 use trace_attr::attribution::stats::{median, nearest_rank, union_length};
 use trace_attr::attribution::{
-    Buckets, Durations, Group, GroupBy, Key, Latency, Stats, attribute, encoder_family, gaps, phase,
+    Buckets, Durations, Group, GroupBy, Key, Latency, PhaseNames, Stats, attribute, encoder_family, gaps, phase,
 };
 use trace_attr::compare::{
     Change, CompareOptions, Comparison, Row, Settings, Side, Trial, TrialOptions, compare, headline,
 };
 use trace_attr::model::{
     CommandBufferId, Encoder, EncoderId, Label, LabelId, LeftOut, Names, Nanos, Process, RecordingState, Submission,
-    SubmissionId, Timestamp, Timing, Trace, Window, WindowRule,
+    SubmissionId, Timestamp, Timing, Trace, Window, WindowFound, WindowRule,
 };
 
 const LABELS: [(&str, &str); 8] = [
@@ -96,6 +96,7 @@ fn build(mut rows: Vec<Raw>, cut: u64, fingerprint: u64) -> Trace {
         labels,
         encoders: Some(encoders.collect()),
         // Some windows end before the last submission does.
+        window_found: WindowFound::Given,
         window: Window {
             from: Timestamp(first),
             to: Timestamp(last.saturating_sub(cut).max(first)),
@@ -160,7 +161,7 @@ fn groupings() -> [GroupBy; 5] {
         GroupBy::Bucket(Buckets::default()),
         GroupBy::Bucket(own),
         GroupBy::Encoder,
-        GroupBy::Phase,
+        GroupBy::Phase(PhaseNames::default()),
         GroupBy::Channel,
     ]
 }
@@ -260,7 +261,7 @@ fn key_of(trace: &Trace, label: LabelId, by: &GroupBy) -> Key {
             ..
         } => {
             let (buffer, encoder) = (trace.names.get(*command_buffer), trace.names.get(*encoder));
-            if matches!(by, GroupBy::Phase) {
+            if matches!(by, GroupBy::Phase(_)) {
                 phase(buffer, encoder)
             } else {
                 encoder_family(encoder)
@@ -276,7 +277,7 @@ fn naive_groups(trace: &Trace, by: &GroupBy) -> Vec<Group> {
         GroupBy::Channel => trace.names.get(submission.channel).to_owned(),
         _ => key_of(trace, submission.label, by).text,
     };
-    let labelled = matches!(by, GroupBy::Encoder | GroupBy::Phase);
+    let labelled = matches!(by, GroupBy::Encoder | GroupBy::Phase(_));
     let keys: Vec<String> = match by {
         GroupBy::Bucket(buckets) => buckets.names.clone(),
         _ => trace
@@ -376,7 +377,7 @@ proptest! {
         for (by, groups) in [
             (GroupBy::Bucket(Buckets::default()), trial.buckets),
             (GroupBy::Encoder, trial.encoders),
-            (GroupBy::Phase, trial.phases),
+            (GroupBy::Phase(PhaseNames::default()), trial.phases),
             (GroupBy::Channel, trial.channels),
         ] {
             prop_assert_eq!(groups, naive_groups(&trace, &by));

@@ -6,6 +6,7 @@ use std::cmp::Reverse;
 
 use super::foremost::foremost;
 use super::group::{Key, band_names, key_of, phase_keys};
+use super::label_map::PhaseNames;
 use crate::model::{LabelId, Nanos, Timestamp, Trace};
 
 /// Lower edges of all but the first band, in ns.
@@ -46,7 +47,7 @@ pub struct Gap {
 
 /// Idle stretches of the trace's window in bands, and the `longest` longest of them (earlier ones first when equal).
 pub fn gaps(trace: &Trace, longest: usize) -> Gaps {
-    gaps_between(trace, &phase_keys(trace), longest)
+    gaps_between(trace, &phase_keys(trace, &PhaseNames::default()), longest)
 }
 
 /// [`gaps`] with the phase keys of the trace's labels made before.

@@ -1,10 +1,12 @@
 //! How a submission gets its key: bucket, encoder family, phase or channel.
 //!
 //! Keys are made once per distinct label of a trace, then looked up per submission. The rules for
-//! labels are pure functions of text ([`encoder_family`], [`phase`]); what they mean is told in the glossary.
+//! labels are pure functions of text ([`encoder_family`], [`phase`]); what they mean is told in the glossary. A label map
+//! can give phases other names ([`PhaseNames`]).
 
 use super::Group;
 use super::groupings::Groupings;
+use super::label_map::PhaseNames;
 use crate::error::{Error, Result};
 use crate::model::{Label, Trace};
 
@@ -315,8 +317,8 @@ pub enum GroupBy {
     Bucket(Buckets),
     /// By encoder family.
     Encoder,
-    /// By phase.
-    Phase,
+    /// By phase, under the names that a label map gives.
+    Phase(PhaseNames),
     /// By channel.
     Channel,
 }
@@ -338,20 +340,30 @@ pub fn attribute(trace: &Trace, by: &GroupBy) -> Attribution {
             &own
         }
     };
-    let (phases, families) = (phase_keys(trace), family_keys(trace));
+    let unmapped = PhaseNames::default();
+    let names = match by {
+        GroupBy::Phase(names) => names,
+        _ => &unmapped,
+    };
+    let (phases, families) = (phase_keys(trace, names), family_keys(trace));
     let groupings = Groupings::new(trace, buckets, &phases, &families);
     Attribution {
         groups: match by {
             GroupBy::Bucket(_) => groupings.buckets,
             GroupBy::Encoder => groupings.encoders,
-            GroupBy::Phase => groupings.phases,
+            GroupBy::Phase(_) => groupings.phases,
             GroupBy::Channel => groupings.channels,
         },
     }
 }
 
-/// Phase keys of the trace's labels, in their order.
-pub(crate) fn phase_keys(trace: &Trace) -> Vec<Key> {
+/// Phase keys of the trace's labels, in their order, under the names that a label map gives.
+pub(crate) fn phase_keys(trace: &Trace, names: &PhaseNames) -> Vec<Key> {
+    phase_labels(trace).into_iter().map(|key| names.named(key)).collect()
+}
+
+/// Phase keys of the trace's labels, in their order, as the labels say them.
+pub(super) fn phase_labels(trace: &Trace) -> Vec<Key> {
     label_keys(trace, phase)
 }
 
@@ -534,7 +546,7 @@ mod tests {
             builder.build()
         };
         let keys = |index| {
-            attribute(&trace(index), &GroupBy::Phase)
+            attribute(&trace(index), &GroupBy::Phase(PhaseNames::default()))
                 .groups
                 .into_iter()
                 .map(|g| g.key)
@@ -552,7 +564,7 @@ mod tests {
             .submission(5000, 900, "Compute", "", "tone")
             .coalesced();
         let trace = builder.build();
-        let groups = attribute(&trace, &GroupBy::Phase).groups;
+        let groups = attribute(&trace, &GroupBy::Phase(PhaseNames::default())).groups;
         let rows: Vec<_> = groups
             .iter()
             .map(|g| (g.key.as_str(), g.stats.total.0, g.coalesced))
@@ -570,7 +582,7 @@ mod tests {
             .encoder(1, "p", "", Some(5), true)
             .encoder(2, "p", "", Some(5), false);
         let trace = builder.build();
-        let groups = attribute(&trace, &GroupBy::Phase).groups;
+        let groups = attribute(&trace, &GroupBy::Phase(PhaseNames::default())).groups;
         let rows: Vec<_> = groups
             .iter()
             .map(|g| (g.key.as_str(), g.stats.total.0, g.encoders_without_submission))

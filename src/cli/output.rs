@@ -60,12 +60,13 @@ impl OutputPlan {
     pub(super) fn write(&self, render: impl Fn(Format, Option<usize>, &mut dyn Write) -> io::Result<()>) -> Result<()> {
         for Output { file, format, summary } in &self.files {
             replace(file, |out| {
-                if !summary {
-                    return render(*format, None, out);
+                let mut room = None;
+                if *summary {
+                    let before = written_before(file)?;
+                    out.write_all(&before)?;
+                    room = Some(SUMMARY_BYTES.saturating_sub(before.len()));
                 }
-                let before = written_before(file)?;
-                out.write_all(&before)?;
-                render(*format, Some(SUMMARY_BYTES.saturating_sub(before.len())), out)
+                render(*format, room, out)
             })?;
         }
         Ok(())
@@ -74,6 +75,41 @@ impl OutputPlan {
     pub(super) fn is_empty(&self) -> bool {
         self.files.is_empty()
     }
+}
+
+/// Checks that a file is no folder, is no input, and can be written.
+pub(super) fn check(file: &Path, inputs: &[&PathBuf]) -> Result<()> {
+    let origin = file.display().to_string();
+    if file.is_dir() {
+        return Err(Error::usage(format!("--output {origin}: this is a folder"))
+            .with_help("name a file in it, such as report.json"));
+    }
+    for input in inputs {
+        if is_part(file, input) {
+            return Err(Error::usage(format!("--output {origin}: this is an input")).with_help("write to another file"));
+        }
+        if would_be_part(file, input) {
+            return Err(Error::usage(format!(
+                "--output {origin}: in a folder of exported files it would be read as one of them"
+            ))
+            .with_help("write to another folder, or give the file an extension other than .xml"));
+        }
+    }
+    // Written and taken away again: better to fail now than after the work.
+    scratch(file).and_then(|scratch| scratch.close()).map_err(|error| {
+        Error::io("write there", error)
+            .with_origin(&origin)
+            .with_help("choose a folder that exists and that you may write to")
+    })
+}
+
+/// Writes a file whole or not at all.
+pub(super) fn replace(file: &Path, render: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> Result<()> {
+    let failed = |error: io::Error| Error::io("write it", error).with_origin(file.display().to_string());
+    let mut scratch = scratch(file).map_err(failed)?;
+    render(&mut scratch).map_err(failed)?;
+    scratch.persist(file).map_err(|error| failed(error.error))?;
+    Ok(())
 }
 
 /// A format that is named in front of a file, and the file. A `=` behind anything else is part of the file's name.
@@ -102,39 +138,6 @@ fn written_before(file: &Path) -> io::Result<Vec<u8>> {
         before.push(b'\n');
     }
     Ok(before)
-}
-
-/// Checks that a file is no folder, is no input, and can be written.
-pub(super) fn check(file: &Path, inputs: &[&PathBuf]) -> Result<()> {
-    let origin = file.display().to_string();
-    if file.is_dir() {
-        return Err(Error::usage(format!("--output {origin}: this is a folder"))
-            .with_help("name a file in it, such as report.json"));
-    }
-    if inputs.iter().any(|input| is_part(file, input)) {
-        return Err(Error::usage(format!("--output {origin}: this is an input")).with_help("write to another file"));
-    }
-    if inputs.iter().any(|input| would_be_part(file, input)) {
-        return Err(Error::usage(format!(
-            "--output {origin}: in a folder of exported files it would be read as one of them"
-        ))
-        .with_help("write to another folder, or give the file an extension other than .xml"));
-    }
-    // Written and taken away again: better to fail now than after the work.
-    scratch(file).and_then(|scratch| scratch.close()).map_err(|error| {
-        Error::io("write there", error)
-            .with_origin(&origin)
-            .with_help("choose a folder that exists and that you may write to")
-    })
-}
-
-/// Writes a file whole or not at all.
-pub(super) fn replace(file: &Path, render: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> Result<()> {
-    let failed = |error: io::Error| Error::io("write it", error).with_origin(file.display().to_string());
-    let mut scratch = scratch(file).map_err(failed)?;
-    render(&mut scratch).map_err(failed)?;
-    scratch.persist(file).map_err(|error| failed(error.error))?;
-    Ok(())
 }
 
 /// Whether an output is an input or would stand in a bundle.

@@ -7,7 +7,9 @@ use crate::attribution::foremost::foremost;
 use crate::attribution::gaps::gaps_between;
 use crate::attribution::group::{Key, family_keys, key_of, phase_keys};
 use crate::attribution::groupings::Groupings;
-use crate::attribution::{Buckets, KernelFamilies, KernelRules, SlowSubmission, is_real_label};
+use crate::attribution::{
+    Buckets, KernelFamilies, KernelRules, PhaseNames, SlowSubmission, is_real_label, label_matches,
+};
 use crate::model::{Nanos, Submission, Trace};
 
 /// How a trace becomes a trial.
@@ -17,6 +19,8 @@ pub struct TrialOptions {
     pub buckets: Buckets,
     /// Kernel families.
     pub kernel_rules: KernelRules,
+    /// Names of phases, of the trial's side.
+    pub phase_names: PhaseNames,
     /// How many of the slowest submissions and of the longest gaps are kept.
     pub slowest: usize,
 }
@@ -24,7 +28,7 @@ pub struct TrialOptions {
 impl Trial {
     /// All numbers of one trace; `input` as it is shown, `units` for this trial.
     pub fn from_trace(trace: &Trace, input: String, units: Option<u64>, options: &TrialOptions) -> Trial {
-        let (phases, families) = (phase_keys(trace), family_keys(trace));
+        let (phases, families) = (phase_keys(trace, &options.phase_names), family_keys(trace));
         let groupings = Groupings::new(trace, &options.buckets, &phases, &families);
         let labelled = groupings
             .phases
@@ -42,6 +46,7 @@ impl Trial {
             submissions_in_process: trace.submissions_in_process,
             all: groupings.all,
             window: trace.window,
+            window_found: trace.window_found,
             first_start: trace.submissions.iter().map(|s| s.start).min(),
             last_end: trace.submissions.iter().map(Submission::end).max(),
             buckets: groupings.buckets,
@@ -50,6 +55,7 @@ impl Trial {
             channels: groupings.channels,
             encoder_labels: encoder_labels(trace, &phases),
             labelled_total,
+            label_matches: label_matches(trace, &options.phase_names),
             kernels: trace
                 .kernels
                 .as_ref()

@@ -90,6 +90,8 @@ pub struct ReportOptions {
     pub markdown_bytes: usize,
     /// The command line that makes this report; in no report unless [`show_private`](Self::show_private) is set.
     pub command: Option<String>,
+    /// Name of the configuration file that counted, without its folders.
+    pub config: Option<String>,
 }
 
 impl Default for ReportOptions {
@@ -104,6 +106,7 @@ impl Default for ReportOptions {
             gate_name: None,
             markdown_bytes: markdown::COMMENT_BYTES,
             command: None,
+            config: None,
         }
     }
 }

@@ -74,8 +74,11 @@ pub(super) fn outcome(row: &GatedRow, comparison: &Comparison) -> String {
             format!("limit {limit} %: slower by at least {} %", size(interval.low(), limit))
         }
         (GateResult::Passed, None, Some(interval)) => {
-            let most = if interval.high() < 0.0 {
+            let most = if row.judgement.verdict == Verdict::Improved {
                 format!("faster by at least {} %", size(interval.high(), limit))
+            } else if interval.high() < 0.0 {
+                // Within the margin nothing is called faster.
+                "no slower".to_owned()
             } else {
                 format!("at most {} % slower", size(interval.high(), limit))
             };

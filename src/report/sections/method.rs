@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 
 use crate::compare::Side;
 use crate::compare::inference::Method;
-use crate::model::{Reason, Severity, Timing, WindowRule};
+use crate::model::{Reason, Severity, Timing, WindowRule, WindowSpan};
 use crate::report::pick;
 use crate::report::sheet::{Line, Sheet, Style, count, duration, len, moment, plural, text};
 
@@ -138,6 +138,9 @@ impl View<'_> {
                 lines.push(format!("{}: {}", input(trial), text(&what)));
             }
         }
+        if let Some(config) = &self.options.config {
+            lines.push(format!("Configuration: {}.", text(config)));
+        }
         if let Some(command) = self.options.shown_command() {
             lines.push(format!("Command: {}", text(command)));
         }
@@ -169,6 +172,11 @@ fn table_of(timing: Timing) -> &'static str {
 
 fn window(rule: &WindowRule) -> String {
     let mut parts = Vec::new();
+    match &rule.span {
+        WindowSpan::Process => {}
+        WindowSpan::Signpost(name) => parts.push(format!("signpost `{}`", text(name))),
+        WindowSpan::Quiet(gap) => parts.push(format!("the longest stretch without a pause above {}", duration(*gap))),
+    }
     match (rule.from, rule.to) {
         (None, None) => {}
         (Some(from), Some(to)) => parts.push(format!("{} to {}", moment(from), moment(to))),
@@ -177,8 +185,12 @@ fn window(rule: &WindowRule) -> String {
     }
     if let Some(skipped) = rule.skip_first {
         parts.push(format!(
-            "without the first {} after the process's first submission",
-            duration(skipped)
+            "without the first {} after the {} first submission",
+            duration(skipped),
+            match rule.span {
+                WindowSpan::Process => "process's",
+                _ => "window's",
+            }
         ));
     }
     if parts.is_empty() {

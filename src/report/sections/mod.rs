@@ -4,6 +4,7 @@
 
 mod gate;
 mod groups;
+mod label_map;
 mod lists;
 mod method;
 
@@ -35,6 +36,7 @@ pub(super) fn document(comparison: &Comparison, options: &ReportOptions) -> Docu
     sheets.extend(view.buckets());
     sheets.extend(view.encoders());
     sheets.extend(view.phases());
+    sheets.extend(view.label_map());
     sheets.extend(view.channels());
     sheets.extend(view.kernels());
     sheets.extend(view.shader_samples());
