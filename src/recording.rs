@@ -70,6 +70,9 @@ pub struct ReadOptions {
     pub run: RunChoice,
     /// How bundles are exported.
     pub xctrace: XctraceOptions,
+    /// Leave every row to the tokenizer: the check and the measure of the row scanner.
+    #[doc(hidden)]
+    pub without_scanner: bool,
 }
 
 /// One input, read.
@@ -165,7 +168,7 @@ struct Mapping {
 /// # Errors
 /// Whatever is wrong with the input; its message names it.
 pub fn read_recording(source: &Source, options: &ReadOptions, progress: &dyn Progress) -> Result<Recording> {
-    let mut builder = Builder::new(source.origin(), options.run);
+    let mut builder = Builder::new(source.origin(), options);
     let result = match source {
         Source::Stdin => {
             progress.begin("standard input", None);
@@ -193,7 +196,7 @@ pub fn read_recording_from(
     options: &ReadOptions,
     progress: &dyn Progress,
 ) -> Result<Recording> {
-    let mut builder = Builder::new(origin.to_owned(), options.run);
+    let mut builder = Builder::new(origin.to_owned(), options);
     source::decode(input)
         .and_then(|input| builder.read(input, 0, progress))
         .and_then(|()| builder.finish())
@@ -215,6 +218,7 @@ impl Read for CountedStdin<'_> {
 struct Builder {
     origin: String,
     choice: RunChoice,
+    without_scanner: bool,
     contents: Option<Contents>,
     runs: BTreeMap<u64, RunTables>,
     texts: Texts,
@@ -226,10 +230,11 @@ struct Builder {
 }
 
 impl Builder {
-    fn new(origin: String, choice: RunChoice) -> Self {
+    fn new(origin: String, options: &ReadOptions) -> Self {
         Builder {
             origin,
-            choice,
+            choice: options.run,
+            without_scanner: options.without_scanner,
             contents: None,
             runs: BTreeMap::new(),
             texts: Texts::default(),
@@ -333,7 +338,12 @@ impl Builder {
         known_run: Option<u64>,
         progress: &dyn Progress,
     ) -> Result<()> {
-        let mut reader = ExportReader::new(input, Keep::Types(TYPES));
+        let keep = Keep::Types(TYPES);
+        let mut reader = if self.without_scanner {
+            ExportReader::without_scanner(input, keep)
+        } else {
+            ExportReader::new(input, keep)
+        };
         loop {
             let (schema, reference) = match reader.next_part()? {
                 None => return Ok(()),

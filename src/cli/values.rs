@@ -35,6 +35,7 @@ impl ReadArgs {
         ReadOptions {
             run: self.run.unwrap_or_default(),
             xctrace: self.bundle.options(),
+            ..ReadOptions::default()
         }
     }
 }

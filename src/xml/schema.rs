@@ -8,6 +8,8 @@ use crate::error::{Error, ErrorKind, Result};
 pub struct Schema {
     pub(super) name: String,
     pub(super) columns: Vec<Column>,
+    /// Whether its types are names that the row scanner knows how to look for.
+    pub(super) plain: bool,
 }
 
 /// A column: what it is called in code, on screen, and by type.
@@ -20,6 +22,8 @@ pub struct Column {
     /// Engineering type: the element name of its cells.
     pub kind: String,
     pub(super) tag: Tag,
+    /// `<` and its kind: how its cells begin.
+    pub(super) opening: String,
 }
 
 /// A column's place in the rows of its schema.
