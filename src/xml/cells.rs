@@ -3,6 +3,7 @@
 //! Faults found here have no position yet; the reader adds it.
 
 use super::ids::{IdTable, Pool, Tag, Value};
+use super::names::{self, Name};
 use super::{Keep, MAX_DEPTH, Schema, unescaped};
 
 /// What a cell may hold when its references are followed: a stack of 512 frames with long names is a quarter of it.
@@ -15,6 +16,9 @@ pub(super) const MAX_NAMES_BYTES: usize = 32 << 20;
 /// and labels, which somebody keeps, and so much where they are anything.
 const MAX_GROWTH_OF_TYPES: u64 = 64;
 const MAX_GROWTH_OF_ALL: u64 = 1024;
+
+/// Types with children times their children, where the scanner remembers names.
+pub(super) const GUESSES: usize = 128;
 
 /// A fault inside a row, before it has a position.
 pub(super) enum Fault {
@@ -32,8 +36,10 @@ pub(super) struct Cells {
     pub(super) pool: Pool,
     pub(super) ids: IdTable,
     pub(super) keep_all: bool,
-    /// By tag: whether its values are kept (not used with `keep_all`).
-    kept: Vec<bool>,
+    /// By tag.
+    pub(super) names: Vec<Name>,
+    /// By type and place among its children: the child that stood there last.
+    pub(super) guesses: [Option<Tag>; GUESSES],
     pub(super) sentinel: Tag,
     /// Its name is only in `fmt`.
     pub(super) process: Tag,
@@ -79,7 +85,8 @@ impl Cells {
             pool,
             ids: IdTable::default(),
             keep_all: matches!(keep, Keep::All),
-            kept: Vec::new(),
+            names: Vec::new(),
+            guesses: [None; GUESSES],
             sentinel,
             process,
             narrative,
@@ -93,12 +100,14 @@ impl Cells {
             full_bytes: 0,
             shown: String::new(),
         };
+        // The names that the pool has from the beginning.
+        cells.extend_names();
         if let Keep::Types(types) = keep {
             for name in types.iter().chain(PARTS) {
                 if let Some(tag) = cells.tag(name)
-                    && let Some(kept) = cells.kept.get_mut(tag_index(tag))
+                    && let Some(name) = cells.names.get_mut(names::index(tag))
                 {
-                    *kept = true;
+                    name.keep = true;
                 }
             }
         }
@@ -107,15 +116,20 @@ impl Cells {
 
     pub(super) fn tag(&mut self, name: &str) -> Option<Tag> {
         let tag = self.pool.tag(name)?;
-        if self.kept.len() <= tag_index(tag) {
-            self.kept.resize(tag_index(tag) + 1, false);
-        }
+        self.extend_names();
         Some(tag)
     }
 
-    #[inline]
+    fn extend_names(&mut self) {
+        for name in self.pool.tags_from(self.names.len()) {
+            let mut name = Name::new(name);
+            name.keep = self.keep_all;
+            self.names.push(name);
+        }
+    }
+
     pub(super) fn keeps(&self, tag: Tag) -> bool {
-        self.keep_all || self.kept.get(tag_index(tag)).copied().unwrap_or(false)
+        self.names.get(names::index(tag)).is_some_and(|name| name.keep)
     }
 
     pub(super) fn begin_row(&mut self) {
@@ -340,10 +354,6 @@ impl Cells {
         }
         Ok(value)
     }
-}
-
-fn tag_index(tag: Tag) -> usize {
-    usize::from(tag.number())
 }
 
 /// A decimal number whose text can be written back from it.

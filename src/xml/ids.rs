@@ -333,6 +333,11 @@ impl Pool {
         self.tag_index.get(name).copied()
     }
 
+    /// The element names from a number on.
+    pub(super) fn tags_from(&self, number: usize) -> impl Iterator<Item = &str> {
+        self.tags.iter().skip(number).map(|name| &**name)
+    }
+
     pub(super) fn tag_name(&self, tag: Tag) -> &str {
         self.tags.get(usize::from(tag.0)).map_or("", |name| name)
     }

@@ -16,6 +16,7 @@ mod bounded;
 mod cells;
 mod element;
 mod ids;
+mod names;
 mod row;
 mod scan;
 mod schema;
@@ -396,7 +397,6 @@ impl<R: Read> ExportReader<R> {
             schema.columns.push(Column {
                 mnemonic,
                 title: text("name"),
-                opening: format!("<{kind}"),
                 kind,
                 tag,
             });

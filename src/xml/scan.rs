@@ -13,8 +13,9 @@ use std::borrow::Cow;
 use memchr::{memchr, memchr2};
 
 use super::bounded::BUFFER;
-use super::cells::{Cells, MAX_NAMES_BYTES};
+use super::cells::{Cells, GUESSES, MAX_NAMES_BYTES};
 use super::ids::{Tag, Value};
+use super::names;
 use super::{Schema, unescaped};
 
 /// Real cells nest four deep.
@@ -69,15 +70,14 @@ impl Cells {
 
     fn scan_cells(&mut self, input: &mut Cursor<'_>, schema: &Schema) -> Result<(), Stop> {
         for column in &schema.columns {
-            let value = if input.eat(column.opening.as_bytes()) {
-                self.scan_element(input, column.tag, &column.kind, 1)?
-            } else if input.eat(SENTINEL) {
+            let value = if self.scan_opening(input, column.tag) {
+                self.scan_element(input, column.tag, 1)?
+            } else if input.eat(b"<sentinel/>") {
                 self.tag_bytes += SENTINEL_BYTES;
                 Value::NULL
             } else if column.kind == "any" {
-                input.expect(b"<")?;
-                let (tag, name) = self.scan_name(input)?;
-                self.scan_element(input, tag, name, 1)?
+                let tag = self.scan_name(input)?;
+                self.scan_element(input, tag, 1)?
             } else {
                 return Err(input.stop());
             };
@@ -86,19 +86,37 @@ impl Cells {
         input.expect(b"</row>")
     }
 
+    /// Whether an element of this name, or of one that begins with it, is next.
+    #[inline]
+    fn scan_opening(&self, input: &mut Cursor<'_>, tag: Tag) -> bool {
+        match self
+            .names
+            .get(names::index(tag))
+            .and_then(|name| name.opening.strip(input.rest))
+        {
+            Some(rest) => {
+                input.rest = rest;
+                true
+            }
+            None => false,
+        }
+    }
+
     /// An element whose name was read, to the end of its closing tag.
-    fn scan_element(&mut self, input: &mut Cursor<'_>, tag: Tag, name: &str, depth: usize) -> Result<Value, Stop> {
-        let keep = self.keeps(tag);
+    fn scan_element(&mut self, input: &mut Cursor<'_>, tag: Tag, depth: usize) -> Result<Value, Stop> {
+        let name = self.names.get(names::index(tag)).ok_or(Stop::Odd)?;
+        let (keep, length) = (name.keep, name.length);
         let attributes = input.rest.len();
         if input.eat(b" ref=\"") {
             let id = input.id()?;
-            self.tag_bytes += (name.len() + attributes - input.rest.len()) as u64;
+            self.tag_bytes += (length + attributes - input.rest.len()) as u64;
             input.expect(b"/>")?;
-            return if keep {
-                self.referred(tag, id).map_err(|_| Stop::Odd)
-            } else {
-                Ok(Value::UNDEFINED)
-            };
+            if !keep {
+                return Ok(Value::UNDEFINED);
+            }
+            let value = self.ids.get(id);
+            let fits = value.tag() == tag && value != Value::UNDEFINED || value == Value::NULL;
+            return if fits { Ok(value) } else { Err(Stop::Odd) };
         }
         let id = if input.eat(b" id=\"") { Some(input.id()?) } else { None };
         let shown = if input.eat(b" fmt=\"") {
@@ -106,16 +124,15 @@ impl Cells {
         } else {
             None
         };
-        self.tag_bytes += (name.len() + attributes - input.rest.len()) as u64;
+        self.tag_bytes += (length + attributes - input.rest.len()) as u64;
         input.expect(b">")?;
         let value = if input.begins_element()? {
             self.scan_children(input, tag, keep, shown, depth)?
         } else {
             self.scan_text(input, tag, keep, shown)?
         };
-        input.expect(b"</")?;
-        input.expect(name.as_bytes())?;
-        input.expect(b">")?;
+        let name = self.names.get(names::index(tag)).ok_or(Stop::Odd)?;
+        input.rest = name.closing.strip(input.rest).ok_or_else(|| input.stop())?;
         if let Some(id) = id {
             self.ids.try_define(id, value);
         }
@@ -134,15 +151,16 @@ impl Cells {
             return Err(Stop::Odd);
         }
         let children_from = self.scratch.len();
+        let mut place = 8 * names::index(tag);
         while input.begins_element()? {
-            input.expect(b"<")?;
-            let (value, kept) = if input.eat(b"sentinel/>") {
+            let (value, kept) = if input.eat(b"<sentinel/>") {
                 self.tag_bytes += SENTINEL_BYTES;
                 (Value::NULL, true)
             } else {
-                let (tag, name) = self.scan_name(input)?;
-                (self.scan_element(input, tag, name, depth + 1)?, self.keeps(tag))
+                let tag = self.scan_child_name(input, place)?;
+                (self.scan_element(input, tag, depth + 1)?, self.keeps(tag))
             };
+            place += 1;
             if keep && (kept || value == Value::NULL) {
                 self.scratch.push(value);
             }
@@ -196,8 +214,26 @@ impl Cells {
         }))
     }
 
+    /// The name of a child: mostly that of the child at the same place of the last such element.
+    #[inline]
+    fn scan_child_name(&mut self, input: &mut Cursor<'_>, place: usize) -> Result<Tag, Stop> {
+        if let Some(Some(tag)) = self.guesses.get(place % GUESSES).copied() {
+            let before = input.rest;
+            if self.scan_opening(input, tag) && matches!(input.rest, [b' ' | b'>', ..]) {
+                return Ok(tag);
+            }
+            input.rest = before;
+        }
+        let tag = self.scan_name(input)?;
+        if let Some(guess) = self.guesses.get_mut(place % GUESSES) {
+            *guess = Some(tag);
+        }
+        Ok(tag)
+    }
+
     /// The name of an element that the document had before.
-    fn scan_name<'a>(&self, input: &mut Cursor<'a>) -> Result<(Tag, &'a str), Stop> {
+    fn scan_name(&self, input: &mut Cursor<'_>) -> Result<Tag, Stop> {
+        input.expect(b"<")?;
         let length = input
             .rest
             .iter()
@@ -206,7 +242,7 @@ impl Cells {
         let name = std::str::from_utf8(input.take(length)?).map_err(|_| Stop::Odd)?;
         // What is a sentinel whatever its attributes are.
         let tag = self.pool.known_tag(name).filter(|tag| *tag != self.sentinel);
-        Ok((tag.ok_or(Stop::Odd)?, name))
+        tag.ok_or_else(|| input.stop())
     }
 }
 
@@ -220,8 +256,7 @@ fn is_name_byte(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_' | b'.')
 }
 
-const SENTINEL: &[u8] = b"<sentinel/>";
-/// What is between the brackets.
+/// What is between the brackets of a sentinel.
 const SENTINEL_BYTES: u64 = "sentinel".len() as u64;
 
 /// What is left of the buffer.
@@ -393,3 +428,6 @@ fn leading_digits(word: [u8; 8]) -> (u64, usize) {
     let eight = fours.wrapping_mul(10_000 << 32 | 1) >> 32;
     (eight, count as usize)
 }
+
+#[cfg(test)]
+mod tests;

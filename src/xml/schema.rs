@@ -22,8 +22,6 @@ pub struct Column {
     /// Engineering type: the element name of its cells.
     pub kind: String,
     pub(super) tag: Tag,
-    /// `<` and its kind: how its cells begin.
-    pub(super) opening: String,
 }
 
 /// A column's place in the rows of its schema.
