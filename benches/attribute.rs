@@ -5,7 +5,7 @@ use std::hint::black_box;
 
 use criterion::{BatchSize, Criterion, Throughput, criterion_group, criterion_main};
 use trace_attr::attribution::Buckets;
-use trace_attr::compare::{Settings, Side, Trial, TrialOptions, compare};
+use trace_attr::compare::{CompareOptions, Settings, Side, Trial, TrialOptions, compare};
 use trace_attr::model::{
     CommandBufferId, EncoderId, Label, LabelId, LeftOut, Names, Nanos, Process, RecordingState, Submission,
     SubmissionId, Timestamp, Timing, Trace, Window, WindowRule,
@@ -94,7 +94,9 @@ fn attribute(criterion: &mut Criterion) {
     let (a, b) = (side("a", [1, 2, 3]), side("b", [4, 5, 6]));
     let settings = Settings {
         timing: Timing::Intervals,
+        timing_b: Timing::Intervals,
         unit: None,
+        unit_b: None,
         buckets: Buckets::default(),
         window_a: WindowRule::default(),
         window_b: WindowRule::default(),
@@ -103,7 +105,7 @@ fn attribute(criterion: &mut Criterion) {
     group.bench_function("compare_three_with_three", |bench| {
         bench.iter_batched(
             || (a.clone(), b.clone(), settings.clone()),
-            |(a, b, settings)| compare(a, Some(b), settings).expect("a comparison"),
+            |(a, b, settings)| compare(a, Some(b), settings, &CompareOptions::default()).expect("a comparison"),
             BatchSize::LargeInput,
         );
     });

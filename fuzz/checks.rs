@@ -14,7 +14,7 @@ pub mod readers;
 use std::sync::LazyLock;
 
 use trace_attr::attribution::{Buckets, Group, KernelRules};
-use trace_attr::compare::{Comparison, Settings, Side, Trial, TrialOptions, compare, headline};
+use trace_attr::compare::{CompareOptions, Comparison, Settings, Side, Trial, TrialOptions, compare, headline};
 use trace_attr::error::Error;
 use trace_attr::join::{JoinOptions, ProcessChoice, RunInput, TimingChoice, choose_timing, join};
 use trace_attr::model::{Nanos, Reason, Timestamp, Timing, Trace, WindowRule};
@@ -242,7 +242,9 @@ pub fn compared(recording: &Recording, view: &View) -> Result<Comparison, Error>
     });
     let settings = Settings {
         timing,
+        timing_b: timing,
         unit: view.units.map(|_| "token".to_owned()),
+        unit_b: view.units.map(|_| "token".to_owned()),
         buckets: trial_options.buckets.clone(),
         window_a: view.window,
         window_b: view.window,
@@ -261,6 +263,7 @@ pub fn compared(recording: &Recording, view: &View) -> Result<Comparison, Error>
                 ..a.clone()
             }),
             settings.clone(),
+            &CompareOptions::default(),
         )?;
         for row in same.phases.iter().chain(&same.buckets).chain([&same.busy, &same.total]) {
             let delta = row.change.map_or(0.0, |change| change.delta_us());
@@ -268,7 +271,7 @@ pub fn compared(recording: &Recording, view: &View) -> Result<Comparison, Error>
         }
         report(&same, Format::Terminal, &ReportOptions::default());
     }
-    compare(a, b, settings)
+    compare(a, b, settings, &CompareOptions::default())
 }
 
 fn check(trace: &Trace, trial: &Trial) {

@@ -6,7 +6,7 @@
 use std::collections::{HashMap, HashSet};
 use std::path::{Path, PathBuf};
 
-use crate::compare::{Comparison, Settings, Side, Trial, TrialOptions, compare};
+use crate::compare::{Baseline, CompareOptions, Comparison, Settings, Side, Trial, TrialOptions, compare};
 use crate::error::{Error, Result};
 use crate::join::{JoinOptions, ProcessChoice, RunInput, TimingChoice, choose_timing, join};
 use crate::model::{Note, Timing};
@@ -41,6 +41,10 @@ pub struct Request {
     pub trial: TrialOptions,
     /// Runs, and how bundles are exported.
     pub read: ReadOptions,
+    /// Side B as it was stored, instead of `b`.
+    pub baseline: Option<Baseline>,
+    /// How the sides are held against each other.
+    pub compare: CompareOptions,
     /// Go on without inputs that cannot be used.
     pub keep_going: bool,
 }
@@ -119,25 +123,35 @@ pub fn analyse(request: &Request, progress: &dyn Progress) -> Result<Outcome> {
         _ => None,
     };
     let has_units = !request.a.units.is_empty() || request.b.as_ref().is_some_and(|side| !side.units.is_empty());
+    let unit = has_units.then(|| request.unit.clone());
+    let baseline = request.baseline.as_ref();
     let settings = Settings {
         timing,
-        unit: has_units.then(|| request.unit.clone()),
+        timing_b: baseline.map_or(timing, |baseline| baseline.settings.timing),
+        unit: unit.clone(),
+        unit_b: baseline.map_or(unit, |baseline| baseline.settings.unit.clone()),
         buckets: request.trial.buckets.clone(),
         window_a: request.a.join.window,
-        window_b: request
-            .b
-            .as_ref()
-            .map_or(request.a.join.window, |side| side.join.window),
+        window_b: match (baseline, &request.b) {
+            (Some(baseline), _) => baseline.settings.window_a,
+            (None, Some(side)) => side.join.window,
+            (None, None) => request.a.join.window,
+        },
         slowest: request.trial.slowest,
     };
     let mut names = (
         side_name(&request.a, &a),
-        b.as_ref().map(|(side, trials)| side_name(side, trials)),
+        match (&b, baseline) {
+            (Some((side, trials)), _) => Some(side_name(side, trials)),
+            (None, baseline) => baseline.map(|baseline| baseline.side.name.clone()),
+        },
     );
     if names.1.as_ref() == Some(&names.0) {
         names = (format!("{} (A)", names.0), names.1.map(|name| format!("{name} (B)")));
     }
-    let b = b.zip(names.1).map(|((_, trials), name)| Side { name, trials });
+    let stored = || baseline.map(|baseline| baseline.side.trials.clone());
+    let b = b.map(|(_, trials)| trials).or_else(stored);
+    let b = b.zip(names.1).map(|(trials, name)| Side { name, trials });
     let mut comparison = compare(
         Side {
             name: names.0,
@@ -145,6 +159,7 @@ pub fn analyse(request: &Request, progress: &dyn Progress) -> Result<Outcome> {
         },
         b,
         settings,
+        &compare_options(request)?,
     )?;
     let lost = missing.iter().map(|(input, error)| {
         let mut reason = error.kind().to_string();
@@ -156,6 +171,30 @@ pub fn analyse(request: &Request, progress: &dyn Progress) -> Result<Outcome> {
     });
     comparison.notes.splice(0..0, lost);
     Ok(Outcome { comparison, missing })
+}
+
+/// Options of the comparison, with what a baseline brings.
+fn compare_options(request: &Request) -> Result<CompareOptions> {
+    let mut options = request.compare.clone();
+    if let Some(baseline) = &request.baseline {
+        if baseline.settings.buckets != request.trial.buckets {
+            let edges: Vec<String> = baseline
+                .settings
+                .buckets
+                .edges
+                .iter()
+                .map(|edge| format!("{edge}ns"))
+                .collect();
+            return Err(
+                Error::usage("the baseline was made with other bucket edges").with_help(format!(
+                    "use those of the baseline, --buckets {}, or make the baseline anew",
+                    edges.join(",")
+                )),
+            );
+        }
+        options.baseline = Some(baseline.notes.clone());
+    }
+    Ok(options)
 }
 
 /// Inputs of both sides, in order.
@@ -202,6 +241,16 @@ fn timing_of(
                     options: &side.join,
                 });
             }
+        }
+    }
+    // What the baseline was made from comes first, when the trials have it and nothing else was asked for.
+    if let (TimingChoice::Auto, Some(baseline)) = (request.timing, &request.baseline) {
+        let same = match baseline.settings.timing {
+            Timing::Intervals => TimingChoice::Intervals,
+            Timing::Points => TimingChoice::Points,
+        };
+        if let Ok(timing) = choose_timing(&runs, same) {
+            return Ok(timing);
         }
     }
     choose_timing(&runs, request.timing).map_err(|error| {

@@ -11,7 +11,9 @@
 use proptest::prelude::*;
 use trace_attr::attribution::stats::{median, nearest_rank, union_length};
 use trace_attr::attribution::{Buckets, GroupBy, attribute, gaps};
-use trace_attr::compare::{Change, Comparison, Row, Settings, Side, Trial, TrialOptions, compare, headline};
+use trace_attr::compare::{
+    Change, CompareOptions, Comparison, Row, Settings, Side, Trial, TrialOptions, compare, headline,
+};
 use trace_attr::model::{
     CommandBufferId, Encoder, EncoderId, Label, LabelId, LeftOut, Names, Nanos, Process, RecordingState, Submission,
     SubmissionId, Timestamp, Timing, Trace, Window, WindowRule,
@@ -137,7 +139,9 @@ fn side(name: &'static str, first: u64) -> impl Strategy<Value = Side> {
 fn settings() -> Settings {
     Settings {
         timing: Timing::Intervals,
+        timing_b: Timing::Intervals,
         unit: Some("token".into()),
+        unit_b: Some("token".into()),
         buckets: Buckets::default(),
         window_a: WindowRule::default(),
         window_b: WindowRule::default(),
@@ -283,7 +287,7 @@ proptest! {
 
     #[test]
     fn comparing_a_side_with_itself_shows_no_change(a in side("a", 1)) {
-        let comparison = compare(a.clone(), Some(a), settings()).unwrap();
+        let comparison = compare(a.clone(), Some(a), settings(), &CompareOptions::default()).unwrap();
         for (_, row) in rows(&comparison) {
             let Some(Change::Both { delta_us, delta_pct, share_pct, count_pct, per_submission_pct }) = row.change else {
                 panic!("{row:?}")
@@ -300,8 +304,8 @@ proptest! {
 
     #[test]
     fn swapping_the_sides_negates_deltas(a in side("a", 1), b in side("b", 100)) {
-        let one = compare(a.clone(), Some(b.clone()), settings()).unwrap();
-        let other = compare(b, Some(a), settings()).unwrap();
+        let one = compare(a.clone(), Some(b.clone()), settings(), &CompareOptions::default()).unwrap();
+        let other = compare(b, Some(a), settings(), &CompareOptions::default()).unwrap();
         let other_rows = rows(&other);
         for (section, row) in rows(&one) {
             let mirrored = other_rows.iter().find(|(name, other)| *name == section && other.key == row.key).unwrap().1;
@@ -322,7 +326,7 @@ proptest! {
 
     #[test]
     fn the_split_is_exact_and_no_number_is_infinite(a in side("a", 1), b in side("b", 100)) {
-        let comparison = compare(a, Some(b), settings()).unwrap();
+        let comparison = compare(a, Some(b), settings(), &CompareOptions::default()).unwrap();
         for (_, row) in rows(&comparison) {
             if let Some(Change::Both { delta_pct, count_pct: Some(count), per_submission_pct: Some(per), .. }) = row.change {
                 let ratio = 1.0 + delta_pct.unwrap() / 100.0;

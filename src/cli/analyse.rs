@@ -1,16 +1,18 @@
 //! `compare` and `report`.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use clap::Args;
 
+use super::judging::JudgingArgs;
 use super::output::{OutputPlan, to_stdout, width};
 use super::progress::Bar;
 use super::values::{ReadArgs, parse_time, parse_units};
 use super::{Console, ExitStatus, Stop, print_warning};
-use crate::analysis::{Request, SideRequest, analyse};
+use crate::analysis::{Outcome, Request, SideRequest, analyse};
 use crate::attribution::{Buckets, KernelRules};
-use crate::compare::TrialOptions;
+use crate::compare::gate::GateResult;
+use crate::compare::{Baseline, CompareOptions, TrialOptions};
 use crate::error::{Error, Result};
 use crate::join::{JoinOptions, ProcessChoice, TimingChoice};
 use crate::model::{Nanos, Timestamp, WindowRule};
@@ -38,8 +40,16 @@ pub(super) struct CompareArgs {
     #[arg(long, required = true, num_args = 1.., value_name = "INPUT", help_heading = "Sides")]
     a: Vec<PathBuf>,
     /// Trials of side B: what you compare it to
-    #[arg(long, required = true, num_args = 1.., value_name = "INPUT", help_heading = "Sides")]
+    #[arg(long, required_unless_present = "baseline", num_args = 1.., value_name = "INPUT", help_heading = "Sides")]
     b: Vec<PathBuf>,
+    /// Side B as `trace-attr report --format json` stored it
+    #[arg(
+        long,
+        value_name = "FILE",
+        conflicts_with_all = ["b", "tokens_b", "units_b", "process_b", "from_b", "to_b", "skip_first_b"],
+        help_heading = "Sides"
+    )]
+    baseline: Option<PathBuf>,
     /// Name of side A [default: the process]
     #[arg(long, value_name = "NAME", help_heading = "Sides")]
     name_a: Option<String>,
@@ -49,7 +59,11 @@ pub(super) struct CompareArgs {
     #[command(flatten)]
     shared: SharedArgs,
     #[command(flatten)]
+    show: ShowArgs,
+    #[command(flatten)]
     per_side: PerSideArgs,
+    #[command(flatten)]
+    judging: JudgingArgs,
 }
 
 /// Arguments of `report`.
@@ -64,11 +78,13 @@ pub(super) struct ReportArgs {
     name: Option<String>,
     #[command(flatten)]
     shared: SharedArgs,
+    #[command(flatten)]
+    show: ShowArgs,
 }
 
-/// Options that both commands have.
+/// Options of every command that analyses trials.
 #[derive(Debug, Args)]
-struct SharedArgs {
+pub(super) struct SharedArgs {
     /// Tokens per trial: one number, or one per trial (64,64,128); short for --units N --unit token
     #[arg(long, value_name = "N", value_delimiter = ',', value_parser = parse_units, conflicts_with = "units", help_heading = "Units")]
     tokens: Vec<u64>,
@@ -102,6 +118,16 @@ struct SharedArgs {
     /// that fits counts.
     #[arg(long, value_name = "FILE", help_heading = "Tables")]
     kernel_rules: Option<PathBuf>,
+    /// Go on without inputs that cannot be used; they are named in every format, and the exit status is 3
+    #[arg(long, help_heading = "Reading")]
+    keep_going: bool,
+    #[command(flatten)]
+    read: ReadArgs,
+}
+
+/// What is shown, and where it goes.
+#[derive(Debug, Args)]
+struct ShowArgs {
     /// Show every kernel name
     #[arg(long, help_heading = "Tables")]
     kernels: bool,
@@ -120,11 +146,6 @@ struct SharedArgs {
     /// Show the command line, and what the recordings say of arguments, user paths and device names
     #[arg(long, help_heading = "Output")]
     show_private: bool,
-    /// Go on without inputs that cannot be used; they are named in every format, and the exit status is 3
-    #[arg(long, help_heading = "Reading")]
-    keep_going: bool,
-    #[command(flatten)]
-    read: ReadArgs,
 }
 
 /// What `compare` can set for one side alone.
@@ -188,7 +209,13 @@ struct Own<'a> {
 }
 
 impl SharedArgs {
-    fn side(&self, inputs: Vec<PathBuf>, name: Option<String>, own: &Own<'_>) -> Result<SideRequest> {
+    fn side(
+        &self,
+        inputs: Vec<PathBuf>,
+        name: Option<String>,
+        own: &Own<'_>,
+        show_private: bool,
+    ) -> Result<SideRequest> {
         let common = if self.tokens.is_empty() {
             &self.units
         } else {
@@ -221,12 +248,12 @@ impl SharedArgs {
             join: JoinOptions {
                 process,
                 window,
-                show_private: self.show_private,
+                show_private,
             },
         })
     }
 
-    fn trial(&self) -> Result<TrialOptions> {
+    fn trial(&self, slowest: u16) -> Result<TrialOptions> {
         let buckets = match &self.buckets {
             Some(text) => Buckets::parse(text)?,
             None => Buckets::default(),
@@ -243,44 +270,66 @@ impl SharedArgs {
         Ok(TrialOptions {
             buckets,
             kernel_rules,
-            slowest: usize::from(self.slowest),
+            slowest: usize::from(slowest),
         })
     }
 
-    fn run(self, a: SideRequest, b: Option<SideRequest>, console: Console) -> Result<ExitStatus, Stop> {
-        let inputs: Vec<&PathBuf> = a.inputs.iter().chain(b.iter().flat_map(|side| &side.inputs)).collect();
+    /// The request of one or two sides.
+    fn request(
+        &self,
+        a: SideRequest,
+        b: Option<SideRequest>,
+        baseline: Option<Baseline>,
+        judging: CompareOptions,
+        slowest: u16,
+    ) -> Result<Request> {
         if self.unit.is_some() && a.units.is_empty() && b.as_ref().is_none_or(|b| b.units.is_empty()) {
             return Err(Error::usage("--unit names what --units counts, which is not given")
-                .with_help("give the number with --units N")
-                .into());
+                .with_help("give the number with --units N"));
         }
-        let plan = OutputPlan::new(&self.output, &inputs)?;
-        let request = Request {
-            trial: self.trial()?,
+        Ok(Request {
+            trial: self.trial(slowest)?,
             a,
             b,
             timing: self.timing,
             unit: self.unit.clone().unwrap_or_else(|| "token".to_owned()),
             read: self.read.options(),
+            baseline,
+            compare: judging,
             keep_going: self.keep_going,
+        })
+    }
+}
+
+/// Analyses with a progress display, and tells which inputs are missing.
+fn analysed(request: &Request, console: Console) -> Result<Outcome> {
+    let bar = Bar::new(console);
+    let outcome = analyse(request, &bar)?;
+    bar.clear();
+    for (input, error) in &outcome.missing {
+        let what = match error.origin() {
+            // The input is named once.
+            Some(origin) if origin.ends_with(input.as_str()) => error.kind().to_string(),
+            _ => error.to_string(),
         };
-        let bar = Bar::new(console);
-        let outcome = analyse(&request, &bar)?;
-        bar.clear();
-        for (input, error) in &outcome.missing {
-            let what = match error.origin() {
-                // The input is named once.
-                Some(origin) if origin.ends_with(input.as_str()) => error.kind().to_string(),
-                _ => error.to_string(),
-            };
-            print_warning(console, &format!("{input} is missing from the report: {what}"));
-        }
+        print_warning(console, &format!("{input} is missing from the report: {what}"));
+    }
+    Ok(outcome)
+}
+
+impl ShowArgs {
+    /// Analyses and writes the report to where it was asked for; `files` are read besides the trials.
+    fn run(&self, request: &Request, files: &[&PathBuf], console: Console) -> Result<ExitStatus, Stop> {
+        let sides = request
+            .a
+            .inputs
+            .iter()
+            .chain(request.b.iter().flat_map(|side| &side.inputs));
+        let inputs: Vec<&PathBuf> = sides.chain(files.iter().copied()).collect();
+        let plan = OutputPlan::new(&self.output, &inputs)?;
+        let outcome = analysed(request, console)?;
         let comparison = &outcome.comparison;
-        let status = if outcome.missing.is_empty() {
-            ExitStatus::Done
-        } else {
-            ExitStatus::Incomplete
-        };
+        let status = status(&outcome);
         let options = |width, color| ReportOptions {
             width,
             color,
@@ -304,11 +353,16 @@ pub(super) fn compare(args: CompareArgs, console: Console) -> Result<ExitStatus,
     let CompareArgs {
         a,
         b,
+        baseline,
         name_a,
         name_b,
         shared,
+        show,
         per_side,
+        judging,
     } = args;
+    let options = judging.options()?;
+    let private = show.show_private;
     let pick = |tokens: &'_ [u64], units: &'_ [u64]| {
         if tokens.is_empty() {
             units.to_vec()
@@ -333,6 +387,7 @@ pub(super) fn compare(args: CompareArgs, console: Console) -> Result<ExitStatus,
             to: per_side.to_a,
             skip_first: per_side.skip_first_a,
         },
+        private,
     )?;
     let b = shared.side(
         b,
@@ -344,18 +399,66 @@ pub(super) fn compare(args: CompareArgs, console: Console) -> Result<ExitStatus,
             to: per_side.to_b,
             skip_first: per_side.skip_first_b,
         },
+        private,
     )?;
-    shared.run(a, Some(b), console)
+    let stored = baseline.as_deref().map(read_baseline).transpose()?;
+    let files: Vec<&PathBuf> = baseline.iter().chain(judging.files()).collect();
+    let (b, stored) = match stored {
+        Some(mut stored) => {
+            if let Some(name) = b.name {
+                stored.side.name = name;
+            }
+            (None, Some(stored))
+        }
+        None => (Some(b), None),
+    };
+    let request = shared.request(a, b, stored, options, show.slowest)?;
+    show.run(&request, &files, console)
 }
 
+/// A failed gate first; then a trial that is missing, or a gate that cannot judge.
+fn status(outcome: &Outcome) -> ExitStatus {
+    let gate = outcome.comparison.gate.as_ref();
+    // A gate that has nothing to show that it can fail must not be green.
+    let shown = |gate: &&crate::compare::Gate| gate.self_test.as_ref().is_none_or(|test| test.works());
+    match gate.map(|gate| gate.result) {
+        Some(GateResult::Failed) => ExitStatus::Regression,
+        Some(GateResult::CannotJudge) => ExitStatus::CannotJudge,
+        _ if !outcome.missing.is_empty() => ExitStatus::Incomplete,
+        _ if !gate.iter().all(shown) => ExitStatus::CannotJudge,
+        _ => ExitStatus::Done,
+    }
+}
+
+fn read_baseline(path: &Path) -> Result<Baseline> {
+    let origin = || path.display().to_string();
+    Baseline::from_json(&super::judging::read(path)?).map_err(|error| error.with_origin(origin()))
+}
+
+/// What belongs to one side alone where there is one side.
+const NOTHING_OF_ITS_OWN: Own<'static> = Own {
+    units: &[],
+    process: None,
+    from: None,
+    to: None,
+    skip_first: None,
+};
+
 pub(super) fn report(args: ReportArgs, console: Console) -> Result<ExitStatus, Stop> {
-    let own = Own {
-        units: &[],
-        process: None,
-        from: None,
-        to: None,
-        skip_first: None,
-    };
-    let side = args.shared.side(args.inputs, args.name, &own)?;
-    args.shared.run(side, None, console)
+    let ReportArgs {
+        inputs,
+        name,
+        shared,
+        show,
+    } = args;
+    let side = shared.side(inputs, name, &NOTHING_OF_ITS_OWN, show.show_private)?;
+    let request = shared.request(side, None, None, CompareOptions::default(), show.slowest)?;
+    show.run(&request, &[], console)
+}
+
+/// Trials of one thing, analysed for another command than `report`.
+pub(super) fn one_side(shared: &SharedArgs, inputs: Vec<PathBuf>, console: Console) -> Result<Outcome> {
+    let side = shared.side(inputs, None, &NOTHING_OF_ITS_OWN, false)?;
+    let request = shared.request(side, None, None, CompareOptions::default(), 0)?;
+    analysed(&request, console)
 }

@@ -3,7 +3,9 @@
 #![expect(clippy::print_stderr, reason = "the command line talks to people")]
 
 mod analyse;
+mod calibrate;
 mod export;
+mod judging;
 mod output;
 mod progress;
 mod rows;
@@ -50,13 +52,15 @@ fn concat_help() -> String {
     format!(
         "Examples:\n  \
          trace-attr compare --a hf2q-1 hf2q-2 hf2q-3 --b llama-1 llama-2 llama-3 --tokens 64\n  \
+         trace-attr compare --a new-1 new-2 new-3 --b old-1 old-2 old-3 --tokens 64 --fail-above 3\n  \
          trace-attr report run.trace --tokens 128 --slowest 10\n  \
          trace-attr toc run.trace\n  \
          trace-attr rows export/ --table metal-gpu-intervals --columns start,duration,process --limit 5\n  \
          trace-attr export run.trace -o exported --zst\n\n\
          INPUT is a .trace bundle (macOS with Xcode), a folder of exported files, one exported file, or `-` for \
          standard input; files may be .xml, .xml.gz or .xml.zst. Each INPUT after one --a is a trial.\n\n\
-         Exit status: 0 done; 2 could not do it; 3 done, but a trial is missing (--keep-going).\n\n{SUBMISSION}"
+         Exit status: 0 done, and the gate passed or there is none; 1 the gate failed: a regression; 2 could not do it; \
+         3 the gate cannot judge, or a trial is missing (--keep-going).\n\n{SUBMISSION}"
     )
 }
 
@@ -66,6 +70,8 @@ enum Command {
     Compare(Box<analyse::CompareArgs>),
     /// Report one side: where does its GPU time go?
     Report(Box<analyse::ReportArgs>),
+    /// Measure the noise between sessions, for comparisons of single trials and with baselines
+    Calibrate(Box<calibrate::CalibrateArgs>),
     /// List runs, targets and tables of an input
     Toc(toc::TocArgs),
     /// Print the rows of any table as CSV or JSON Lines
@@ -108,6 +114,10 @@ impl ColorChoice {
 enum ExitStatus {
     /// Done.
     Done,
+    /// Done, and the gate failed: a regression.
+    Regression,
+    /// Done, but the gate cannot judge.
+    CannotJudge,
     /// Done, but something that was asked for is missing.
     Incomplete,
 }
@@ -178,6 +188,7 @@ pub fn main() -> ExitCode {
     let work = move || match args.command {
         Command::Compare(args) => analyse::compare(*args, console),
         Command::Report(args) => analyse::report(*args, console),
+        Command::Calibrate(args) => calibrate::run(*args, console),
         Command::Toc(args) => toc::run(args, console),
         Command::Rows(args) => rows::run(args, console),
         Command::Export(args) => export::run(args, console),
@@ -198,7 +209,8 @@ impl ExitStatus {
     fn code(self) -> ExitCode {
         ExitCode::from(match self {
             ExitStatus::Done => 0,
-            ExitStatus::Incomplete => 3,
+            ExitStatus::Regression => 1,
+            ExitStatus::CannotJudge | ExitStatus::Incomplete => 3,
         })
     }
 }

@@ -20,30 +20,14 @@ impl OutputPlan {
         let mut plan: Vec<(PathBuf, Format)> = Vec::new();
         for file in files {
             let origin = file.display().to_string();
-            if file.is_dir() {
-                return Err(Error::usage(format!("--output {origin}: this is a folder"))
-                    .with_help("name a file in it, such as report.json"));
-            }
             let format = Format::of_path(file).ok_or_else(|| {
                 Error::usage(format!("--output {origin}: no format is known by this extension"))
                     .with_help("use .txt, .json or .md")
             })?;
-            for input in inputs {
-                if is_part(file, input) {
-                    return Err(
-                        Error::usage(format!("--output {origin}: this is an input")).with_help("write to another file")
-                    );
-                }
-            }
             if plan.iter().any(|(other, _)| same_file(other, file)) {
                 return Err(Error::usage(format!("--output {origin}: this file is given twice")));
             }
-            // Written and taken away again: better to fail now than after the work.
-            scratch(file).and_then(|scratch| scratch.close()).map_err(|error| {
-                Error::io("write there", error)
-                    .with_origin(&origin)
-                    .with_help("choose a folder that exists and that you may write to")
-            })?;
+            check(file, inputs)?;
             plan.push((file.clone(), format));
         }
         Ok(OutputPlan { files: plan })
@@ -52,10 +36,7 @@ impl OutputPlan {
     /// Writes each file through `render`.
     pub(super) fn write(&self, render: impl Fn(Format, &mut dyn Write) -> io::Result<()>) -> Result<()> {
         for (file, format) in &self.files {
-            let failed = |error: io::Error| Error::io("write it", error).with_origin(file.display().to_string());
-            let mut scratch = scratch(file).map_err(failed)?;
-            render(*format, &mut scratch).map_err(failed)?;
-            scratch.persist(file).map_err(|error| failed(error.error))?;
+            replace(file, |out| render(*format, out))?;
         }
         Ok(())
     }
@@ -63,6 +44,33 @@ impl OutputPlan {
     pub(super) fn is_empty(&self) -> bool {
         self.files.is_empty()
     }
+}
+
+/// Checks that a file is no folder, is no input, and can be written.
+pub(super) fn check(file: &Path, inputs: &[&PathBuf]) -> Result<()> {
+    let origin = file.display().to_string();
+    if file.is_dir() {
+        return Err(Error::usage(format!("--output {origin}: this is a folder"))
+            .with_help("name a file in it, such as report.json"));
+    }
+    if inputs.iter().any(|input| is_part(file, input)) {
+        return Err(Error::usage(format!("--output {origin}: this is an input")).with_help("write to another file"));
+    }
+    // Written and taken away again: better to fail now than after the work.
+    scratch(file).and_then(|scratch| scratch.close()).map_err(|error| {
+        Error::io("write there", error)
+            .with_origin(&origin)
+            .with_help("choose a folder that exists and that you may write to")
+    })
+}
+
+/// Writes a file whole or not at all.
+pub(super) fn replace(file: &Path, render: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> Result<()> {
+    let failed = |error: io::Error| Error::io("write it", error).with_origin(file.display().to_string());
+    let mut scratch = scratch(file).map_err(failed)?;
+    render(&mut scratch).map_err(failed)?;
+    scratch.persist(file).map_err(|error| failed(error.error))?;
+    Ok(())
 }
 
 /// Whether an output is an input or would stand in a bundle. A report may stand beside exported files: by its

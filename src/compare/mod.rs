@@ -2,15 +2,33 @@
 //!
 //! What goes in: [`Trial`]s, each made from one [`Trace`](crate::model::Trace). What comes out is what every
 //! report prints; reports compute nothing themselves. `trial` makes trials, `rows` medians and deltas,
+//! `inference` intervals, `verdict` what may be said, `gate` limits, `assess` brings these to every row,
 //! `findings` what to look at first, `notes` what limits the comparison, `words` the sentences' numbers.
 
+mod assess;
+pub mod baseline;
+mod controls;
 mod findings;
+pub mod gate;
+pub mod inference;
+pub mod noise;
 mod notes;
+mod order;
 mod rows;
 mod trial;
+pub mod verdict;
 mod words;
 
+use gate::{RowKey, Table};
+
+pub use baseline::Baseline;
+pub use controls::Controls;
+pub use gate::{Gate, GateRules};
+pub use noise::Noise;
+pub use order::Slot;
 pub use trial::TrialOptions;
+pub use verdict::{Judgement, Verdict};
+pub(crate) use words::bound_beside;
 pub use words::headline;
 
 use std::collections::HashMap;
@@ -100,13 +118,51 @@ pub struct Side {
     pub trials: Vec<Trial>,
 }
 
+/// How the sides are held against each other.
+#[derive(Debug, Clone)]
+pub struct CompareOptions {
+    /// What still counts as no difference, percent.
+    pub margin_pct: f64,
+    /// The k-th trial of A belongs to the k-th of B, in the order of the arguments.
+    pub paired: bool,
+    /// Reasons not to compare become notes.
+    pub force: bool,
+    /// Noise between sessions.
+    pub noise: Option<Noise>,
+    /// Phases that are equal on both sides.
+    pub controls: Option<regex::Regex>,
+    /// Limits.
+    pub gate: Option<GateRules>,
+    /// Side B was stored earlier; these are the warnings of that time.
+    pub baseline: Option<Vec<Note>>,
+}
+
+impl Default for CompareOptions {
+    /// A margin of 1 %, nothing else.
+    fn default() -> Self {
+        CompareOptions {
+            margin_pct: 1.0,
+            paired: false,
+            force: false,
+            noise: None,
+            controls: None,
+            gate: None,
+            baseline: None,
+        }
+    }
+}
+
 /// What holds for the whole comparison; part of the JSON.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Settings {
-    /// Timing table, one for all trials.
+    /// Timing table, one for all trials that were read.
     pub timing: Timing,
+    /// Timing table of side B: another one only in a baseline.
+    pub timing_b: Timing,
     /// `token`, `frame`, …; `None`: per trial.
     pub unit: Option<String>,
+    /// The same of side B: another one only in a baseline.
+    pub unit_b: Option<String>,
     /// Bucket edges.
     pub buckets: Buckets,
     /// Window rule of side A.
@@ -146,12 +202,35 @@ pub struct Comparison {
     pub notes: Vec<Note>,
     /// Why the sides must not be called faster or slower; empty when nothing forbids it.
     pub incomparable: Vec<Incomparable>,
+    /// The phases that are equal on both sides; `None` when none were named.
+    pub controls: Option<Controls>,
+    /// Limits and what came of them; `None` without limits.
+    pub gate: Option<Gate>,
+    /// When each trial was recorded, A's trials first.
+    pub slots: Vec<Slot>,
+    /// How the intervals were made and what they were held against.
+    pub inference: InferenceSettings,
+}
+
+/// How intervals and verdicts were made; part of the JSON's settings.
+#[derive(Debug, Clone, PartialEq)]
+pub struct InferenceSettings {
+    /// What still counts as no difference, percent.
+    pub margin_pct: f64,
+    /// Whether trials were taken in pairs.
+    pub paired: bool,
+    /// Whether reasons not to compare were overruled.
+    pub forced: bool,
+    /// Sessions that the noise was measured on; `None` without a noise file.
+    pub noise_sessions: Option<usize>,
+    /// Whether side B was stored earlier.
+    pub baseline: bool,
 }
 
 /// A reason why totals of the two sides do not compare.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Incomparable {
-    /// Stable code: `gpu_differs`, `unit_differs`, `window_differs`, `unequal_work`.
+    /// Stable code: `gpu_differs`, `unit_differs`, `window_differs`, `timing_differs`, `unequal_work`.
     pub code: &'static str,
     /// One sentence.
     pub text: String,
@@ -170,6 +249,8 @@ pub struct Row {
     pub change: Option<Change>,
     /// `coalesced`, `incomplete`, sorted.
     pub flags: Vec<&'static str>,
+    /// What is said of it; `None` when there is no B.
+    pub judgement: Option<Judgement>,
 }
 
 /// How A differs from B: missing is a variant, never a number.
@@ -295,8 +376,9 @@ pub struct Finding {
 
 /// Compares side A with side B, or describes side A alone.
 ///
-/// Refused: the same recording twice on one side (it would count as two trials), and 0 units.
-pub fn compare(a: Side, b: Option<Side>, settings: Settings) -> Result<Comparison> {
+/// Refused: the same recording twice on one side (it would count as two trials), 0 units, pairs of unequal sides,
+/// and noise that was measured on another GPU or per another unit (unless forced).
+pub fn compare(a: Side, b: Option<Side>, settings: Settings, options: &CompareOptions) -> Result<Comparison> {
     for side in std::iter::once(&a).chain(&b) {
         refuse_repeats(side)?;
         refuse_zero_units(side)?;
@@ -313,14 +395,66 @@ pub fn compare(a: Side, b: Option<Side>, settings: Settings) -> Result<Compariso
         findings: Vec::new(),
         notes: Vec::new(),
         incomparable: Vec::new(),
+        controls: None,
+        gate: None,
+        slots: order::slots(&a, b.as_ref()),
+        inference: InferenceSettings {
+            margin_pct: options.margin_pct,
+            paired: options.paired,
+            forced: options.force,
+            noise_sessions: options.noise.as_ref().map(Noise::sessions),
+            baseline: options.baseline.is_some(),
+        },
         settings,
         a,
         b,
     };
-    comparison.incomparable = notes::incomparable(&comparison);
+    let mut remarks = assess::assess(&mut comparison, options)?;
+    remarks.extend(options.baseline.iter().flatten().cloned());
     comparison.findings = findings::findings(&comparison);
-    comparison.notes = notes::notes(&comparison);
+    comparison.notes = notes::notes(&comparison, remarks);
     Ok(comparison)
+}
+
+impl Comparison {
+    /// Rows of a table.
+    pub fn table(&self, table: Table) -> &[Row] {
+        match table {
+            Table::Buckets => &self.buckets,
+            Table::Encoders => &self.encoders,
+            Table::Phases => &self.phases,
+            Table::Channels => &self.channels,
+        }
+    }
+
+    fn table_mut(&mut self, table: Table) -> &mut [Row] {
+        match table {
+            Table::Buckets => &mut self.buckets,
+            Table::Encoders => &mut self.encoders,
+            Table::Phases => &mut self.phases,
+            Table::Channels => &mut self.channels,
+        }
+    }
+
+    /// The row of a key; `None` when neither side has it.
+    pub fn row(&self, key: &RowKey) -> Option<&Row> {
+        match key {
+            RowKey::Busy => Some(&self.busy),
+            RowKey::Total => Some(&self.total),
+            RowKey::In(table, key) => self.table(*table).iter().find(|row| row.key == *key),
+            RowKey::Kernel(_) => None,
+        }
+    }
+
+    /// `busy`, `total`, then every row of every table, with its key.
+    pub fn rows(&self) -> Vec<(RowKey, &Row)> {
+        let mut rows = vec![(RowKey::Busy, &self.busy), (RowKey::Total, &self.total)];
+        for table in Table::ALL {
+            let keyed = self.table(table).iter();
+            rows.extend(keyed.map(|row| (RowKey::In(table, row.key.clone()), row)));
+        }
+        rows
+    }
 }
 
 fn refuse_repeats(side: &Side) -> Result<()> {

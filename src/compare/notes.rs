@@ -2,6 +2,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use super::assess::far_trials;
+use super::order;
 use super::words::{count, rate, short, side_names};
 use super::{Comparison, Incomparable, Over, Side, Trial};
 use crate::attribution::is_real_label;
@@ -44,11 +46,28 @@ pub(super) fn incomparable(comparison: &Comparison) -> Vec<Incomparable> {
             ),
         );
     }
+    let (unit_a, unit_b) = (&comparison.settings.unit, &comparison.settings.unit_b);
+    if without.is_empty() && unit_a != unit_b {
+        let word = |unit: &Option<String>| unit.clone().unwrap_or_else(|| "trial".to_owned());
+        let text = format!(
+            "the units differ ({name_a}: {}, {name_b}: {})",
+            word(unit_a),
+            word(unit_b)
+        );
+        add("unit_differs", text);
+    }
     if comparison.settings.window_a != comparison.settings.window_b {
         let (window_a, window_b) = (rule(&comparison.settings.window_a), rule(&comparison.settings.window_b));
         add(
             "window_differs",
             format!("the window rules differ ({name_a}: {window_a}, {name_b}: {window_b})"),
+        );
+    }
+    if comparison.settings.timing != comparison.settings.timing_b {
+        let (timing_a, timing_b) = (comparison.settings.timing.name(), comparison.settings.timing_b.name());
+        add(
+            "timing_differs",
+            format!("the times come from different tables ({name_a}: {timing_a}, {name_b}: {timing_b})"),
         );
     }
     let mut unequal = Vec::new();
@@ -132,8 +151,12 @@ fn at_time_limit(trial: &Trial) -> bool {
 }
 
 /// All remarks: warnings first, then by code and text.
-pub(super) fn notes(comparison: &Comparison) -> Vec<Note> {
+///
+/// `remarks` came up while the rows were judged.
+pub(super) fn notes(comparison: &Comparison, remarks: Vec<Note>) -> Vec<Note> {
     let mut notes = from_trials(comparison);
+    notes.extend(remarks);
+    notes.extend(far_trials(comparison));
     for trial in trials(comparison) {
         notes.extend(of_trial(trial));
     }
@@ -409,6 +432,7 @@ fn between(comparison: &Comparison, b: &Side) -> Vec<Note> {
         let text = format!("{name_a} has {n_a} trials, {name_b} {n_b}: the smaller side hardly shows its spread");
         notes.push(Note::remark("unequal_trials", text));
     }
+    notes.extend(order::notes(comparison));
     notes.extend(machine_states(a, b, "thermal state", |trial| &trial.state.thermal));
     notes.extend(machine_states(a, b, "GPU performance state", |trial| {
         &trial.state.performance

@@ -31,6 +31,40 @@ pub(super) fn total(sides: &Sides<'_>) -> Row {
     single(sides, "total", Speaks::OfTotal)
 }
 
+/// The sum of several rows of a table, as one row; `None` when there are none.
+pub(super) fn sum(sides: &Sides<'_>, key: &str, rows: &[&Row]) -> Option<Row> {
+    let cell = |side: &Side, of: fn(&Row) -> Option<&Cell>| {
+        let stats: Vec<Stats> = (0..side.trials.len())
+            .map(|at| {
+                let parts = rows.iter().filter_map(|row| of(row)?.trials.get(at));
+                // A submission is in one row of a table only; times of several rows can overlap, so busy is no sum.
+                parts.fold(Stats::default(), |sum, part| Stats {
+                    submissions: sum.submissions.saturating_add(part.submissions),
+                    total: Nanos(sum.total.0.saturating_add(part.total.0)),
+                    ..sum
+                })
+            })
+            .collect();
+        cell(side, &stats)
+    };
+    if rows.is_empty() {
+        return None;
+    }
+    let a = cell(sides.a, |row| row.a.as_ref());
+    let b = sides.b.and_then(|side| cell(side, |row| row.b.as_ref()));
+    let change = sides
+        .b
+        .and_then(|side| change(a.as_ref(), b.as_ref(), median_total(side), Speaks::OfTotal));
+    Some(Row {
+        key: key.to_owned(),
+        a,
+        b,
+        change,
+        flags: Vec::new(),
+        judgement: None,
+    })
+}
+
 fn single(sides: &Sides<'_>, key: &str, speaks: Speaks) -> Row {
     let cell = |side: &Side| {
         cell(
@@ -48,6 +82,7 @@ fn single(sides: &Sides<'_>, key: &str, speaks: Speaks) -> Row {
         b,
         change,
         flags: Vec::new(),
+        judgement: None,
     }
 }
 
@@ -135,6 +170,7 @@ fn table(sides: &Sides<'_>, groups: Groups) -> Vec<Row> {
                 b: cell_b,
                 change,
                 flags,
+                judgement: None,
             }
         })
         .collect()

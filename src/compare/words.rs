@@ -1,6 +1,7 @@
 //! Numbers inside sentences, and the headline.
 
-use super::{Comparison, Over, Settings, Side};
+use super::inference::percent;
+use super::{Comparison, Judgement, Over, Settings, Side, Verdict};
 
 /// `1,234,567`.
 pub(super) fn count(value: u64) -> String {
@@ -64,6 +65,32 @@ pub(super) fn sign(value: f64) -> &'static str {
     }
 }
 
+/// A change (logarithm of a ratio) in percent with its sign and two decimals: `+3.12`, `-0.84`, `0`, `+<0.01`.
+pub(crate) fn bound(log: f64) -> String {
+    bound_beside(log, None)
+}
+
+/// The same beside a limit in percent: a bound that would round onto the limit has more digits.
+pub(crate) fn bound_beside(log: f64, limit_pct: Option<f64>) -> String {
+    let value = percent(log);
+    if value == 0.0 {
+        return "0".to_owned();
+    }
+    let sign = sign(value);
+    let value = value.abs();
+    if value < 0.005 {
+        return format!("{sign}<0.01");
+    }
+    let text = (2..12).map(|digits| format!("{value:.digits$}"));
+    let apart = |text: &String| {
+        limit_pct.is_none_or(|limit| {
+            value == limit || text.parse().is_ok_and(|shown: f64| shown.to_bits() != limit.to_bits())
+        })
+    };
+    let text = text.into_iter().find(apart).unwrap_or_else(|| value.to_string());
+    format!("{sign}{}", grouped(&text))
+}
+
 /// `/token`, or nothing when values are per trial.
 pub(super) fn slash_unit(settings: &Settings) -> String {
     settings
@@ -87,9 +114,9 @@ pub(super) fn side_names(a: &Side, b: &Side) -> (String, String) {
     }
 }
 
-/// The outcome in one or two sentences.
+/// The outcome in one or two sentences: it speaks of GPU busy time.
 ///
-/// "slower" and "faster" stand there only when every trial of A lies beyond every trial of B.
+/// "slower" and "faster" stand there only on the verdicts `regressed` and `improved`.
 pub fn headline(comparison: &Comparison) -> String {
     let settings = &comparison.settings;
     let per = per_unit(settings);
@@ -116,55 +143,68 @@ pub fn headline(comparison: &Comparison) -> String {
             reasons.join("; ")
         );
     }
-    let (Some(cell_a), Some(cell_b)) = (&comparison.busy.a, &comparison.busy.b) else {
+    let (Some(cell_a), Some(cell_b), Some(judgement)) =
+        (&comparison.busy.a, &comparison.busy.b, &comparison.busy.judgement)
+    else {
         return format!("{name_a} and {name_b} cannot be compared: a side has no trial.");
     };
-    let (busy_a, busy_b) = (&cell_a.busy_us, &cell_b.busy_us);
-    let (trials_a, trials_b) = (comparison.a.trials.len(), b.trials.len());
-    let delta = busy_a.median - busy_b.median;
-    let medians = match (trials_a, trials_b) {
+    let (busy_a, busy_b) = (cell_a.busy_us.median, cell_b.busy_us.median);
+    let medians = match (comparison.a.trials.len(), b.trials.len()) {
         (1, 1) => "one trial each".to_owned(),
-        _ => format!("medians of {trials_a} and {trials_b} trials"),
+        (trials_a, trials_b) => format!("medians of {trials_a} and {trials_b} trials"),
     };
-    if delta == 0.0 {
-        return format!(
-            "{name_a} and {name_b} keep the GPU busy equally long: {} µs {per} ({medians}).",
-            size(busy_a.median)
-        );
-    }
-    let percent = match busy_b.median {
-        base if base > 0.0 => format!(" ({}{} % GPU busy time)", sign(delta), short(100.0 * delta / base)),
-        _ => String::new(),
+    let delta = busy_a - busy_b;
+    let change = match busy_b {
+        base if base > 0.0 => format!("{}{} %", sign(delta), short(100.0 * delta / base)),
+        _ => format!("{}{} µs", sign(delta), size(delta)),
     };
-    let values = format!("{} µs against {} µs", size(busy_a.median), size(busy_b.median));
-    let (word, apart) = if delta > 0.0 {
-        ("slower", busy_a.low > busy_b.high)
-    } else {
-        ("faster", busy_a.high < busy_b.low)
-    };
-    if !apart {
-        // One trial has no range to show.
-        let range = |over: &Over, trials: usize| match trials {
-            1 => String::new(),
-            _ => format!(" ({} to {})", size(over.low), size(over.high)),
-        };
-        return format!(
-            "no clear difference: {name_a} keeps the GPU busy {} µs {per}{}, {name_b} {} µs{}: \
-             the trials' ranges overlap.",
-            size(busy_a.median),
-            range(busy_a, trials_a),
-            size(busy_b.median),
-            range(busy_b, trials_b),
-        );
+    let values = format!("{} µs against {} µs {per} ({medians})", size(busy_a), size(busy_b));
+    let interval = judgement.test.map(|test| {
+        let interval = test.interval;
+        format!("interval {} to {} %", bound(interval.low()), bound(interval.high()))
+    });
+    let interval = interval.as_deref();
+    match (judgement.verdict, interval) {
+        (Verdict::Regressed | Verdict::Improved, Some(interval)) => {
+            let word = if judgement.verdict == Verdict::Regressed {
+                "slower"
+            } else {
+                "faster"
+            };
+            format!(
+                "{name_a} is {word} than {name_b} by {} µs {per} ({change} GPU busy time, {interval}): {} µs against {} µs \
+                 ({medians}).",
+                size(delta),
+                size(busy_a),
+                size(busy_b)
+            )
+        }
+        (Verdict::Unchanged, Some(interval)) => format!(
+            "{name_a} and {name_b} keep the GPU busy equally long within {} %: medians {change}, {interval}; {values}.",
+            plain(comparison.inference.margin_pct)
+        ),
+        (Verdict::Unchanged, None) => format!("{name_a} and {name_b} keep the GPU busy equally long: {values}."),
+        (_, Some(interval)) => format!("no difference shown: medians {change}, {interval}; {name_a} {values}."),
+        (_, None) => format!(
+            "no difference shown: {}; medians {change}: {name_a} {values}.",
+            no_interval(judgement)
+        ),
     }
-    let mut text = format!(
-        "{name_a} is {word} than {name_b} by {} µs {per}{percent}: {values} ({medians}).",
-        size(delta)
-    );
-    if trials_a == 1 || trials_b == 1 {
-        text.push_str(" One trial on a side does not show how much its runs differ.");
+}
+
+/// Why there is no interval.
+fn no_interval(judgement: &Judgement) -> &'static str {
+    match (judgement.verdict, judgement.reasons.first().copied()) {
+        (Verdict::OnlyInA, _) => "side B kept the GPU busy in no trial",
+        (Verdict::OnlyInB, _) => "side A kept the GPU busy in no trial",
+        (_, Some("zero_in_trial")) => "a trial kept the GPU busy for no time",
+        _ => "one trial on a side does not show how much its runs differ",
     }
-    text
+}
+
+/// A number as it was given: `3`, `0.5`.
+fn plain(value: f64) -> String {
+    value.to_string()
 }
 
 /// `median of 3 trials, 1.0 to 2.0`, `one trial`.

@@ -13,6 +13,10 @@ use crate::attribution::{Gap, SlowSubmission, Stats};
 use crate::compare::{self, Change, Comparison, Over};
 use crate::model::{self, Nanos, Reason, StateTime, Timestamp, WindowRule};
 
+mod verdicts;
+
+use verdicts::{Gate, Test};
+
 /// Changes when a reader of the old one would read the new one wrongly.
 const SCHEMA_VERSION: u32 = 1;
 
@@ -73,9 +77,6 @@ impl From<Over> for Number {
     }
 }
 
-/// What is not built yet, but has its place in the contract.
-type Reserved = Option<()>;
-
 #[derive(Serialize)]
 struct Report<'a> {
     schema: &'static str,
@@ -97,7 +98,17 @@ struct Report<'a> {
     slowest: Sides<Vec<Slow<'a>>>,
     findings: Vec<Finding<'a>>,
     notes: Vec<Note<'a>>,
-    gate: Reserved,
+    gate: Option<Gate<'a>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    controls: Option<Controls<'a>>,
+}
+
+/// Phases that are equal on both sides.
+#[derive(Serialize)]
+struct Controls<'a> {
+    pattern: &'a str,
+    phases: &'a [String],
+    row: Row<'a>,
 }
 
 /// Something that each side has.
@@ -126,6 +137,19 @@ struct Settings<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     window_b: Option<Window>,
     slowest: usize,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    inference: Option<Inference<'a>>,
+}
+
+/// How verdicts were made; only where there are two sides.
+#[derive(Serialize)]
+struct Inference<'a> {
+    margin_pct: Number,
+    paired: bool,
+    forced: bool,
+    noise_sessions: Option<usize>,
+    baseline: bool,
+    timing_b: &'a str,
 }
 
 #[derive(Serialize)]
@@ -168,6 +192,9 @@ struct Trial<'a> {
     labelled_total_ns: Integer,
     cross_check: Option<CrossCheck>,
     state: State<'a>,
+    start: Option<&'a str>,
+    rank: Option<usize>,
+    fingerprint: String,
 }
 
 #[derive(Serialize)]
@@ -246,10 +273,12 @@ struct Row<'a> {
     count_pct: Option<Number>,
     per_submission_pct: Option<Number>,
     flags: &'a [&'static str],
-    verdict: Reserved,
-    reason: Reserved,
-    q: Reserved,
-    test: Reserved,
+    verdict: Option<&'static str>,
+    reason: Option<String>,
+    q: Option<Number>,
+    test: Option<Test>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    relative: Option<Test>,
 }
 
 #[derive(Serialize)]
@@ -403,7 +432,12 @@ impl<'a> Report<'a> {
             findings,
             notes,
             incomparable,
+            controls,
+            gate,
+            slots,
+            inference,
         } = comparison;
+        let (slots_a, slots_b) = slots.split_at_checked(a.trials.len()).unwrap_or((slots, &[]));
         let rows = |rows: &'a [compare::Row]| rows.iter().map(Row::from).collect();
         Report {
             schema: if b.is_some() {
@@ -425,9 +459,17 @@ impl<'a> Report<'a> {
                 window: settings.window_a.into(),
                 window_b: (b.is_some() && settings.window_b != settings.window_a).then(|| settings.window_b.into()),
                 slowest: settings.slowest,
+                inference: b.is_some().then(|| Inference {
+                    margin_pct: Number(inference.margin_pct),
+                    paired: inference.paired,
+                    forced: inference.forced,
+                    noise_sessions: inference.noise_sessions,
+                    baseline: inference.baseline,
+                    timing_b: settings.timing_b.name(),
+                }),
             },
-            a: a.into(),
-            b: b.as_ref().map(Side::from),
+            a: Side::new(a, slots_a),
+            b: b.as_ref().map(|b| Side::new(b, slots_b)),
             incomparable: incomparable
                 .iter()
                 .map(|reason| Incomparable {
@@ -462,7 +504,12 @@ impl<'a> Report<'a> {
             }),
             findings: findings.iter().map(Finding::from).collect(),
             notes: notes.iter().map(Note::from).collect(),
-            gate: None,
+            gate: gate.as_ref().map(Gate::from),
+            controls: controls.as_ref().map(|controls| Controls {
+                pattern: &controls.pattern,
+                phases: &controls.phases,
+                row: (&controls.row).into(),
+            }),
         }
     }
 }
@@ -481,17 +528,19 @@ impl From<WindowRule> for Window {
     }
 }
 
-impl<'a> From<&'a compare::Side> for Side<'a> {
-    fn from(side: &'a compare::Side) -> Self {
+impl<'a> Side<'a> {
+    /// `slots` is aligned with the side's trials.
+    fn new(side: &'a compare::Side, slots: &'a [compare::Slot]) -> Self {
+        let trials = side.trials.iter().enumerate();
         Side {
             name: &side.name,
-            trials: side.trials.iter().map(Trial::from).collect(),
+            trials: trials.map(|(at, trial)| Trial::new(trial, slots.get(at))).collect(),
         }
     }
 }
 
-impl<'a> From<&'a compare::Trial> for Trial<'a> {
-    fn from(trial: &'a compare::Trial) -> Self {
+impl<'a> Trial<'a> {
+    fn new(trial: &'a compare::Trial, slot: Option<&'a compare::Slot>) -> Self {
         let window = trial.window.length();
         Trial {
             input: &trial.input,
@@ -519,6 +568,9 @@ impl<'a> From<&'a compare::Trial> for Trial<'a> {
             labelled_total_ns: trial.labelled_total.into(),
             cross_check: trial.cross_check.map(CrossCheck::from),
             state: (&trial.state).into(),
+            start: slot.and_then(|slot| slot.start.as_deref()),
+            rank: slot.and_then(|slot| slot.rank),
+            fingerprint: format!("{:016x}", trial.fingerprint),
         }
     }
 }
@@ -610,10 +662,19 @@ impl<'a> From<&'a compare::Row> for Row<'a> {
             count_pct: count_pct.map(Number),
             per_submission_pct: per_submission_pct.map(Number),
             flags: &row.flags,
-            verdict: None,
-            reason: None,
-            q: None,
-            test: None,
+            verdict: row.judgement.as_ref().map(|judgement| judgement.verdict.name()),
+            reason: row.judgement.as_ref().and_then(verdicts::reason),
+            q: row.judgement.as_ref().and_then(|judgement| judgement.q).map(Number),
+            test: row
+                .judgement
+                .as_ref()
+                .and_then(|judgement| judgement.test.as_ref())
+                .map(Test::of),
+            relative: row
+                .judgement
+                .as_ref()
+                .and_then(|judgement| judgement.relative.as_ref())
+                .map(Test::of_interval),
         }
     }
 }

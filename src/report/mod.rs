@@ -17,6 +17,7 @@ mod sections;
 mod sheet;
 #[cfg(feature = "cli")]
 mod terminal;
+mod verdict_text;
 
 #[cfg(feature = "cli")]
 pub(crate) use label::visible;

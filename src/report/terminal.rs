@@ -379,8 +379,19 @@ fn group_line(columns: &[&Column], layout: &Layout) -> Option<String> {
 }
 
 /// `text` broken at spaces into lines of at most `columns`; a word that is longer stands on a line of its own, cut.
+/// Several spaces, which align the columns of lines, stay as they are inside a line.
 fn wrap(text: &str, columns: usize) -> Vec<String> {
-    wrap_parts(text.split(' ').filter(|word| !word.is_empty()), " ", columns)
+    let mut words = Vec::new();
+    let mut from = 0;
+    for (at, _) in text.match_indices(' ') {
+        let word = text.get(from..at).unwrap_or_default();
+        if !word.trim_start().is_empty() {
+            words.push(word);
+            from = at + 1;
+        }
+    }
+    words.extend(text.get(from..).filter(|word| !word.trim_start().is_empty()));
+    wrap_parts(words, " ", columns)
 }
 
 /// The parts in order, with `separator` between them, in lines of at most `columns`.
@@ -401,6 +412,12 @@ fn wrap_parts<'a>(parts: impl IntoIterator<Item = &'a str>, separator: &str, col
                 lines.push(std::mem::take(&mut line));
             }
         }
+        // What aligned it on the line before has no meaning here.
+        let part = if at > 0 && line.is_empty() {
+            part.trim_start()
+        } else {
+            part
+        };
         line.push_str(&cut(part, columns.saturating_sub(behind)));
     }
     lines.push(line);
@@ -417,6 +434,7 @@ mod tests {
         assert_eq!(wrap_parts(["a", "b", "c"], ", ", 5), ["a, b,", "c"]);
         assert_eq!(wrap_parts(["a", "b", "c"], ", ", 7), ["a, b, c"]);
         assert_eq!(wrap("incomprehensible", 6), ["incom…"]);
+        assert_eq!(wrap("a   b  c  dd", 8), ["a   b  c", "dd"]);
         assert!(wrap("", 5).concat().is_empty());
     }
 }

@@ -6,8 +6,12 @@ use std::collections::{BTreeMap, BTreeSet};
 use trace_attr::attribution::{
     Buckets, Durations, Gap, GapBand, Gaps, Group, KernelFamilies, Latency, SlowSubmission, Stats,
 };
+use trace_attr::compare::gate::{Exception, Gate, GateResult, GatedRow, Percent, RowKey, SelfTest, Table};
+use trace_attr::compare::inference::welch;
+use trace_attr::compare::verdict::{Judgement, Test, Verdict};
 use trace_attr::compare::{
-    Cell, Change, Comparison, EncoderLabels, Finding, GapRow, LatencyCell, Over, Row, Settings, Side, Trial,
+    Cell, Change, Comparison, EncoderLabels, Finding, GapRow, InferenceSettings, LatencyCell, Over, Row, Settings,
+    Side, Slot, Trial,
 };
 use trace_attr::model::{
     CrossCheck, LeftOut, Nanos, Note, Process, Reason, RecordingState, ShaderSamples, StateTime, Timestamp, Timing,
@@ -140,12 +144,113 @@ fn row(key: &str, a: Option<Trials>, b: Option<Trials>) -> Row {
         },
         (None, None) => panic!("a row needs a side"),
     };
+    let judgement = judged(a.as_ref(), b.as_ref());
     Row {
         key: key.to_owned(),
         a,
         b,
         change: Some(change),
         flags: Vec::new(),
+        judgement: Some(judgement),
+    }
+}
+
+/// What trials of these cells allow to be said, with a q for the largest changes only.
+fn judged(a: Option<&Cell>, b: Option<&Cell>) -> Judgement {
+    let say = |verdict, test| Judgement {
+        verdict,
+        reasons: Vec::new(),
+        q: None,
+        test,
+        relative: None,
+    };
+    let (Some(a), Some(b)) = (a, b) else {
+        let verdict = if a.is_some() {
+            Verdict::OnlyInA
+        } else {
+            Verdict::OnlyInB
+        };
+        return say(verdict, None);
+    };
+    let logs = |cell: &Cell| {
+        cell.trials
+            .iter()
+            .map(|stats| (stats.total.0 as f64).ln())
+            .collect::<Vec<f64>>()
+    };
+    if a.total_us.low <= 0.0 || b.total_us.low <= 0.0 {
+        return Judgement {
+            reasons: vec!["both_zero"],
+            ..say(Verdict::Unchanged, None)
+        };
+    }
+    let interval = welch(&logs(a), &logs(b)).unwrap();
+    let (verdict, reasons, needed) = if interval.low() > 0.0 {
+        (Verdict::Regressed, vec![], None)
+    } else if interval.high() < 0.0 {
+        (Verdict::Improved, vec![], None)
+    } else {
+        (Verdict::Inconclusive, vec!["wide_interval"], Some(7))
+    };
+    let test = Some(Test {
+        interval,
+        trials_needed: needed,
+    });
+    Judgement {
+        reasons,
+        q: Some(interval.p.min(1.0)),
+        ..say(verdict, test)
+    }
+}
+
+/// A gate with a row of each result, an exception and a label that tries everything.
+fn gate(busy: &Row, total: &Row) -> Gate {
+    let limit = |key: RowKey, limit_pct: f64, result, reason, row: Option<&Row>| GatedRow {
+        key,
+        limit_pct,
+        result,
+        reason,
+        excused: false,
+        trials_needed: (reason == Some("limit_in_interval")).then_some(8),
+        delta_pct: row.and_then(|row| match row.change {
+            Some(Change::Both { delta_pct, .. }) => delta_pct,
+            _ => None,
+        }),
+        judgement: row.and_then(|row| row.judgement.clone()).unwrap_or(Judgement {
+            verdict: Verdict::Inconclusive,
+            reasons: vec!["missing"],
+            q: None,
+            test: None,
+            relative: None,
+        }),
+        exception: None,
+    };
+    let nasty = RowKey::In(Table::Phases, NASTY.to_owned());
+    Gate {
+        result: GateResult::Failed,
+        rows: vec![
+            limit(RowKey::Busy, 3.0, GateResult::Failed, None, Some(busy)),
+            GatedRow {
+                exception: Some(Exception {
+                    row: RowKey::Total,
+                    up_to: "25 %".parse::<Percent>().unwrap(),
+                    until: "2026-12-31".parse().unwrap(),
+                    why: "the new tokenizer, issue 12".to_owned(),
+                }),
+                ..limit(RowKey::Total, 25.0, GateResult::Passed, None, Some(total))
+            },
+            limit(
+                RowKey::In(Table::Channels, "Compute".to_owned()),
+                14.0,
+                GateResult::CannotJudge,
+                Some("limit_in_interval"),
+                Some(total),
+            ),
+            limit(nasty, 1.0, GateResult::CannotJudge, Some("missing"), None),
+        ],
+        self_test: Some(SelfTest {
+            rows: vec![(RowKey::Busy, Some(SelfTest::EXPECTED)), (RowKey::Total, None)],
+        }),
     }
 }
 
@@ -413,10 +518,26 @@ pub(crate) fn two_sides() -> Comparison {
             .map(|(n, pid)| trial(name, n, pid, total + n * 1_000_000))
             .collect(),
     };
+    let slots = [1, 4, 5, 2, 3, 6].map(|rank| Slot {
+        start: Some(format!("2026-09-01T10:{rank:02}:00.000+00:00")),
+        rank: Some(rank),
+    });
     Comparison {
+        gate: Some(gate(&busy, &total)),
+        controls: None,
+        slots: slots.into(),
+        inference: InferenceSettings {
+            margin_pct: 1.0,
+            paired: false,
+            forced: false,
+            noise_sessions: None,
+            baseline: false,
+        },
         settings: Settings {
             timing: Timing::Intervals,
+            timing_b: Timing::Intervals,
             unit: Some("token".into()),
+            unit_b: Some("token".into()),
             buckets: Buckets {
                 edges: vec![2_000, 8_000, 32_000, 80_000],
                 names: ["xs_<2us", "sm_2_8us", "md_8_32us", "lg_32_80us", "xl_>=80us"]
@@ -509,6 +630,8 @@ pub(crate) fn two_sides() -> Comparison {
 pub(crate) fn one_side() -> Comparison {
     let mut one = two_sides();
     one.b = None;
+    one.gate = None;
+    one.slots.truncate(1);
     one.settings.unit = None;
     one.settings.timing = Timing::Points;
     one.a.trials.truncate(1);
@@ -528,6 +651,7 @@ pub(crate) fn one_side() -> Comparison {
     for row in rows.chain([&mut one.busy, &mut one.total]) {
         row.b = None;
         row.change = None;
+        row.judgement = None;
         if let Some(cell) = &mut row.a {
             cell.trials.truncate(1);
             // Per trial instead of per token, and without a spread.

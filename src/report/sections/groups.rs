@@ -5,7 +5,8 @@ use crate::report::sheet::{
     Align, Cell, Column, Line, NOT_MEASURED, Sheet, Style, count, number, percent_of, plural, quantity, signed, spread,
 };
 
-use super::{View, dash, per_unit, us};
+use super::{View, dash, per_unit, style_of, us};
+use crate::report::verdict_text::{self, bounds, word};
 
 /// One column of each side: how it is called, and where its number is.
 struct Metric {
@@ -177,6 +178,8 @@ impl View<'_> {
 
     /// A table of rows with the same columns for each side, and how they differ.
     fn table(&self, title: &str, key: &str, rows: &[Row], totals: &[(&str, &Row)], metrics: &[Metric]) -> Vec<Sheet> {
+        // Without an interval anywhere the columns would say nothing.
+        let judged = rows.iter().chain(totals.iter().map(|(_, row)| *row)).any(tested);
         let mut columns = vec![Column::new(key, Align::Left, 0)];
         for (name, _) in &self.sides {
             columns.extend(metrics.iter().map(|metric| {
@@ -185,9 +188,26 @@ impl View<'_> {
             }));
         }
         if self.two_sided() {
+            for (header, priority) in [(format!("Δ {}", self.us_per()), 0), ("Δ %".to_owned(), 1)] {
+                columns.push(
+                    Column::new(header, Align::Point, priority)
+                        .under("Δ = A − B")
+                        .named_by_itself(),
+                );
+            }
+            if judged {
+                let verdict = [
+                    ("90 % interval", Align::Right, 5),
+                    ("verdict", Align::Left, 1),
+                    ("q", Align::Point, 8),
+                ];
+                columns.extend(verdict.map(|(header, align, priority)| {
+                    Column::new(header, align, priority)
+                        .under("Δ = A − B")
+                        .named_by_itself()
+                }));
+            }
             for (header, priority) in [
-                (format!("Δ {}", self.us_per()), 0),
-                ("Δ %".to_owned(), 1),
                 ("count %".to_owned(), 7),
                 ("per-sub %".to_owned(), 7),
                 ("share %".to_owned(), 6),
@@ -221,7 +241,7 @@ impl View<'_> {
                 }));
             }
             if self.two_sided() {
-                cells.extend(self.change(row.change));
+                cells.extend(self.change(row, judged));
             } else {
                 cells.push(Cell::new(self.share(row)));
             }
@@ -289,9 +309,9 @@ impl View<'_> {
         }
     }
 
-    fn change(&self, change: Option<Change>) -> [Cell; 5] {
+    fn change(&self, row: &Row, judged: bool) -> Vec<Cell> {
         let or_dash = |value: Option<f64>| Cell::new(value.map_or_else(dash, signed));
-        let (delta, percent, count, per_submission, share) = match change {
+        let (delta, percent, count, per_submission, share) = match row.change {
             None => (None, None, None, None, None),
             Some(Change::OnlyA { delta_us, share_pct }) => (Some(delta_us), None, None, None, share_pct),
             Some(Change::OnlyB { delta_us, share_pct }) => (Some(delta_us), Some(-100.0), None, None, share_pct),
@@ -303,14 +323,18 @@ impl View<'_> {
                 per_submission_pct,
             }) => (Some(delta_us), delta_pct, count_pct, per_submission_pct, share_pct),
         };
-        let style = delta.map_or(Style::Plain, |delta| self.style_of(delta));
-        [
-            or_dash(delta).styled(style),
-            or_dash(percent).styled(style),
-            or_dash(count),
-            or_dash(per_submission),
-            or_dash(share),
-        ]
+        let style = style_of(row);
+        let mut cells = vec![or_dash(delta).styled(style), or_dash(percent).styled(style)];
+        if judged {
+            let judgement = row.judgement.as_ref();
+            let interval = judgement.and_then(|judgement| Some(bounds(&judgement.test?.interval, None)));
+            let q = judgement.and_then(|judgement| judgement.q).map(verdict_text::q);
+            cells.push(Cell::new(interval.unwrap_or_else(dash)));
+            cells.push(Cell::new(judgement.map_or(NOT_MEASURED, word)).styled(style));
+            cells.push(Cell::new(q.unwrap_or_else(dash)));
+        }
+        cells.extend([count, per_submission, share].map(or_dash));
+        cells
     }
 
     /// With one side, the part of the total that a row is: the ratio of two medians that stand in the table.
@@ -333,6 +357,11 @@ impl View<'_> {
         flags.extend(row.flags.iter().map(|flag| (*flag).to_owned()));
         flags
     }
+}
+
+/// Whether the trials gave the row an interval.
+fn tested(row: &Row) -> bool {
+    row.judgement.as_ref().is_some_and(|judgement| judgement.test.is_some())
 }
 
 /// How much of a side carries real labels.

@@ -2,11 +2,12 @@
 //!
 //! Two sides and one side give the same sections; what needs a second side is then simply not there.
 
+mod gate;
 mod groups;
 mod lists;
 mod method;
 
-use crate::compare::{self, Comparison, Side, Trial};
+use crate::compare::{self, Comparison, Row, Side, Trial, Verdict};
 use crate::model::Nanos;
 use crate::report::sheet::{Line, NOT_MEASURED, Sheet, Style, text};
 use crate::report::{ReportOptions, label};
@@ -31,7 +32,8 @@ pub(super) struct Document {
 /// Builds the report.
 pub(super) fn document(comparison: &Comparison, options: &ReportOptions) -> Document {
     let view = View::new(comparison, options);
-    let mut sheets = vec![view.trials(), view.findings()];
+    let mut sheets: Vec<Sheet> = view.gate().into_iter().collect();
+    sheets.extend([view.trials(), view.findings()]);
     sheets.extend(view.buckets());
     sheets.extend(view.encoders());
     sheets.extend(view.phases());
@@ -113,16 +115,14 @@ impl<'a> View<'a> {
     fn repeated(&self) -> bool {
         self.sides.iter().any(|(_, side)| side.trials.len() > 1)
     }
+}
 
-    /// The style of a difference; no side is called slower when they do not compare.
-    fn style_of(&self, delta: f64) -> Style {
-        if !self.comparison.incomparable.is_empty() || delta == 0.0 {
-            Style::Plain
-        } else if delta > 0.0 {
-            Style::Worse
-        } else {
-            Style::Better
-        }
+/// The style of a difference: no side is called slower without a verdict.
+fn style_of(row: &Row) -> Style {
+    match row.judgement.as_ref().map(|judgement| judgement.verdict) {
+        Some(Verdict::Regressed) => Style::Worse,
+        Some(Verdict::Improved) => Style::Better,
+        _ => Style::Plain,
     }
 }
 
