@@ -10,6 +10,7 @@ use crate::compare::{Baseline, CompareOptions, Comparison, Settings, Side, Trial
 use crate::error::{Error, Result};
 use crate::join::{JoinOptions, ProcessChoice, RunInput, TimingChoice, choose_timing, join};
 use crate::model::{Note, Timing};
+use crate::parallel::{Jobs, in_order};
 use crate::recording::{Progress, ReadOptions, Recording, read_recording};
 use crate::source::Source;
 
@@ -69,15 +70,14 @@ pub fn analyse(request: &Request, progress: &dyn Progress) -> Result<Outcome> {
         .map(|path| path.display().to_string())
         .zip(names.iter().cloned())
         .collect();
-    let mut names = names.into_iter();
     let mut missing = Vec::new();
-    let mut read = |side: &SideRequest| -> Result<Vec<ReadInput>> {
+    let mut read = read_all(request, names, progress).into_iter();
+    let mut side = |side: &SideRequest| -> Result<Vec<ReadInput>> {
         let mut inputs = Vec::new();
         let only_units = side.units.len() == side.inputs.len() && side.units.len() > 1;
-        for (at, path) in side.inputs.iter().enumerate() {
-            let shown = names.next().unwrap_or_else(|| path.display().to_string());
+        for (at, (shown, recording)) in read.by_ref().take(side.inputs.len()).enumerate() {
             let units = if only_units { side.units.get(at).copied() } else { None };
-            match Source::from_argument(path).and_then(|source| read_recording(&source, &request.read, progress)) {
+            match recording {
                 Ok(recording) => inputs.push(ReadInput {
                     recording,
                     shown,
@@ -98,8 +98,8 @@ pub fn analyse(request: &Request, progress: &dyn Progress) -> Result<Outcome> {
         }
         Ok(inputs)
     };
-    let mut a = read(&request.a)?;
-    let mut b = request.b.as_ref().map(&mut read).transpose()?;
+    let mut a = side(&request.a)?;
+    let mut b = request.b.as_ref().map(&mut side).transpose()?;
     let timing = loop {
         match timing_of(request, &a, b.as_deref()) {
             Ok(timing) => break timing,
@@ -117,9 +117,20 @@ pub fn analyse(request: &Request, progress: &dyn Progress) -> Result<Outcome> {
             }
         }
     };
-    let a = trials(request, &request.a, a, timing, &mut missing)?;
-    let b = match (&request.b, b) {
-        (Some(side), Some(inputs)) => Some((side, trials(request, side, inputs, timing, &mut missing)?)),
+    let shapes = (Shape::of(&a), b.as_deref().map(Shape::of));
+    let sides = [Some((&request.a, a)), request.b.as_ref().zip(b)];
+    let inputs = sides.into_iter().flatten();
+    let inputs = inputs.flat_map(|(side, inputs)| inputs.into_iter().map(move |input| (side, input)));
+    let mut attributed = in_order(
+        request.read.jobs,
+        inputs.collect(),
+        |(side, input)| attribute(request, side, input, timing),
+        Result::is_err,
+    )
+    .into_iter();
+    let a = trials(&request.a, shapes.0, &mut attributed, &mut missing)?;
+    let b = match (&request.b, shapes.1) {
+        (Some(side), Some(shape)) => Some((side, trials(side, shape, &mut attributed, &mut missing)?)),
         _ => None,
     };
     let has_units = !request.a.units.is_empty() || request.b.as_ref().is_some_and(|side| !side.units.is_empty());
@@ -195,6 +206,47 @@ fn compare_options(request: &Request) -> Result<CompareOptions> {
         options.baseline = Some(baseline.notes.clone());
     }
     Ok(options)
+}
+
+/// Every input of both sides, as it is shown and as it was read: several at once, in their order. Behind the first that
+/// cannot be read some may be missing, unless they are wanted all the same.
+fn read_all(request: &Request, names: Vec<String>, progress: &dyn Progress) -> Vec<(String, Result<Recording>)> {
+    let sources: Vec<_> = paths(request).map(Source::from_argument).zip(names).collect();
+    let is_file = |source: &Source| matches!(source, Source::File(_) | Source::Folder(_));
+    let files = sources.iter().all(|(source, _)| source.as_ref().map_or(true, is_file));
+    // One xctrace at a time: each takes what the machine has.
+    let jobs = if files { request.read.jobs } else { Jobs::ONE };
+    let options = ReadOptions {
+        jobs: request.read.jobs.each_of(if files { sources.len() } else { 1 }),
+        ..request.read.clone()
+    };
+    let together = Together(progress);
+    let progress: &dyn Progress = if jobs.count() > 1 && sources.len() > 1 {
+        progress.begin(&format!("{} inputs", sources.len()), None);
+        &together
+    } else {
+        progress
+    };
+    let read = |(source, shown): (Result<Source>, String)| {
+        let recording = source.and_then(|source| read_recording(&source, &options, progress));
+        (shown, recording)
+    };
+    in_order(jobs, sources, read, |(_, recording)| {
+        recording.is_err() && !request.keep_going
+    })
+}
+
+/// Progress of inputs that are read at once: one display for all of them.
+struct Together<'a>(&'a dyn Progress);
+
+impl Progress for Together<'_> {
+    fn begin(&self, _: &str, _: Option<u64>) {}
+    fn table(&self, schema: &str) {
+        self.0.table(schema);
+    }
+    fn advance(&self, bytes: u64) {
+        self.0.advance(bytes);
+    }
 }
 
 /// Inputs of both sides, in order.
@@ -274,16 +326,60 @@ fn timing_of(
     })
 }
 
+/// How many inputs a side has, and what of its trials can be told before they are attributed.
+#[derive(Clone, Copy)]
+struct Shape {
+    inputs: usize,
+    trials: usize,
+    units_per_input: bool,
+}
+
+impl Shape {
+    fn of(inputs: &[ReadInput]) -> Self {
+        Shape {
+            inputs: inputs.len(),
+            trials: inputs.iter().map(|input| input.recording.runs.len()).sum(),
+            units_per_input: inputs.iter().all(|input| input.units.is_some()),
+        }
+    }
+}
+
+/// A trial, or why there is none of that input.
+type Attributed = std::result::Result<Trial, (String, Error)>;
+
+/// The trials of an input: one for each of its runs.
+fn attribute(request: &Request, side: &SideRequest, mut input: ReadInput, timing: Timing) -> Result<Vec<Attributed>> {
+    let mut trials = Vec::new();
+    for run in std::mem::take(&mut input.recording.runs) {
+        let joined = join(
+            &RunInput {
+                recording: &input.recording,
+                run: &run,
+                options: &side.join,
+            },
+            timing,
+        );
+        // The rows are in the trace now: they need not be there twice while it is attributed.
+        drop(run);
+        let shown = input.shown.clone();
+        match joined {
+            Ok(trace) => trials.push(Ok(Trial::from_trace(&trace, shown, input.units, &request.trial))),
+            Err(error) if request.keep_going => trials.push(Err((shown, error))),
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(trials)
+}
+
+/// The trials of a side, the next so many of `attributed`.
 fn trials(
-    request: &Request,
     side: &SideRequest,
-    inputs: Vec<ReadInput>,
-    timing: Timing,
+    shape: Shape,
+    attributed: &mut impl Iterator<Item = Result<Vec<Attributed>>>,
     missing: &mut Vec<(String, Error)>,
 ) -> Result<Vec<Trial>> {
-    let count: usize = inputs.iter().map(|input| input.recording.runs.len()).sum();
-    let per_input = inputs.iter().all(|input| input.units.is_some());
-    if side.units.len() > 1 && side.units.len() != count && !per_input {
+    let count = shape.trials;
+    if side.units.len() > 1 && side.units.len() != count && !shape.units_per_input {
         return Err(Error::usage(format!(
             "{} unit counts for {count} trial{}",
             side.units.len(),
@@ -292,27 +388,18 @@ fn trials(
         .with_help("give --tokens once for all trials, or once per trial in their order"));
     }
     let mut trials = Vec::new();
-    for mut input in inputs {
-        for run in std::mem::take(&mut input.recording.runs) {
-            let units = match side.units.as_slice() {
-                [] => None,
-                [one] => Some(*one),
-                several => input.units.or_else(|| several.get(trials.len()).copied()),
-            };
-            let joined = join(
-                &RunInput {
-                    recording: &input.recording,
-                    run: &run,
-                    options: &side.join,
-                },
-                timing,
-            );
-            // The rows are in the trace now: they need not be there twice while it is attributed.
-            drop(run);
-            match joined {
-                Ok(trace) => trials.push(Trial::from_trace(&trace, input.shown.clone(), units, &request.trial)),
-                Err(error) if request.keep_going => missing.push((input.shown.clone(), error)),
-                Err(error) => return Err(error),
+    for input in attributed.take(shape.inputs) {
+        for trial in input? {
+            match trial {
+                Ok(mut trial) => {
+                    trial.units = match side.units.as_slice() {
+                        [] => None,
+                        [one] => Some(*one),
+                        several => trial.units.or_else(|| several.get(trials.len()).copied()),
+                    };
+                    trials.push(trial);
+                }
+                Err(lost) => missing.push(lost),
             }
         }
     }

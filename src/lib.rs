@@ -22,6 +22,7 @@ pub mod compare;
 pub mod error;
 pub mod join;
 pub mod model;
+pub mod parallel;
 pub mod recording;
 pub mod report;
 pub mod source;

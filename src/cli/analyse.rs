@@ -1,5 +1,6 @@
 //! `compare` and `report`.
 
+use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
 
 use clap::Args;
@@ -16,6 +17,8 @@ use crate::compare::{Baseline, CompareOptions, TrialOptions};
 use crate::error::{Error, Result};
 use crate::join::{JoinOptions, ProcessChoice, TimingChoice};
 use crate::model::{Nanos, Timestamp, WindowRule};
+use crate::parallel::Jobs;
+use crate::recording::ReadOptions;
 use crate::report::{self, Format, ReportOptions};
 
 const COMPARE_EXAMPLES: &str = "\
@@ -121,6 +124,9 @@ pub(super) struct SharedArgs {
     /// Go on without inputs that cannot be used; they are named in every format, and the exit status is 3
     #[arg(long, help_heading = "Reading")]
     keep_going: bool,
+    /// How many inputs, and files of a folder, are read at once [default: one per core]
+    #[arg(long, value_name = "N", help_heading = "Reading")]
+    jobs: Option<NonZeroUsize>,
     #[command(flatten)]
     read: ReadArgs,
 }
@@ -293,7 +299,10 @@ impl SharedArgs {
             b,
             timing: self.timing,
             unit: self.unit.clone().unwrap_or_else(|| "token".to_owned()),
-            read: self.read.options(),
+            read: ReadOptions {
+                jobs: self.jobs.map(Jobs::new).unwrap_or_default(),
+                ..self.read.options()
+            },
             baseline,
             compare: judging,
             keep_going: self.keep_going,
