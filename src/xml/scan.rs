@@ -103,21 +103,30 @@ impl Cells {
     }
 
     /// An element whose name was read, to the end of its closing tag.
+    #[inline]
     fn scan_element(&mut self, input: &mut Cursor<'_>, tag: Tag, depth: usize) -> Result<Value, Stop> {
         let name = self.names.get(names::index(tag)).ok_or(Stop::Odd)?;
         let (keep, length) = (name.keep, name.length);
         let attributes = input.rest.len();
-        if input.eat(b" ref=\"") {
-            let id = input.id()?;
-            self.tag_bytes += (length + attributes - input.rest.len()) as u64;
-            input.expect(b"/>")?;
-            if !keep {
-                return Ok(Value::UNDEFINED);
-            }
-            let value = self.ids.get(id);
-            let fits = value.tag() == tag && value != Value::UNDEFINED || value == Value::NULL;
-            return if fits { Ok(value) } else { Err(Stop::Odd) };
+        if !input.eat(b" ref=\"") {
+            return self.scan_value(input, tag, depth);
         }
+        let id = input.id()?;
+        self.tag_bytes += (length + attributes - input.rest.len()) as u64;
+        input.expect(b"/>")?;
+        if !keep {
+            return Ok(Value::UNDEFINED);
+        }
+        let value = self.ids.get(id);
+        let fits = value.tag() == tag && value != Value::UNDEFINED || value == Value::NULL;
+        if fits { Ok(value) } else { Err(Stop::Odd) }
+    }
+
+    /// An element that is no reference, behind its name.
+    fn scan_value(&mut self, input: &mut Cursor<'_>, tag: Tag, depth: usize) -> Result<Value, Stop> {
+        let name = self.names.get(names::index(tag)).ok_or(Stop::Odd)?;
+        let (keep, length) = (name.keep, name.length);
+        let attributes = input.rest.len();
         let id = if input.eat(b" id=\"") { Some(input.id()?) } else { None };
         let shown = if input.eat(b" fmt=\"") {
             Some(input.attribute()?)
@@ -322,9 +331,13 @@ impl<'a> Cursor<'a> {
     #[inline]
     fn id(&mut self) -> Result<u64, Stop> {
         let (id, length) = digits(self.rest).ok_or_else(|| self.stop())?;
-        self.skip(length)?;
-        self.expect(b"\"")?;
-        Ok(id)
+        match self.rest.get(length..) {
+            Some([b'"', rest @ ..]) => {
+                self.rest = rest;
+                Ok(id)
+            }
+            _ => Err(self.stop()),
+        }
     }
 
     /// A text that is a decimal number and nothing else, written the usual way; and what is behind it.
@@ -395,19 +408,22 @@ fn find(byte: u8, text: &[u8]) -> Option<usize> {
 /// A number of up to 16 digits and how many there are; `None` when there are none or more, and near the end.
 #[inline]
 fn digits(text: &[u8]) -> Option<(u64, usize)> {
-    let (word, rest) = text.split_first_chunk::<8>()?;
+    let word = text.first_chunk::<8>()?;
     match leading_digits(*word) {
         (_, 0) => None,
-        (high, 8) => {
-            let (word, rest) = rest.split_first_chunk::<8>()?;
-            let (low, more) = leading_digits(*word);
-            if more == 8 && rest.first().is_none_or(u8::is_ascii_digit) {
-                return None;
-            }
-            Some((high * TENS.get(more)? + low, 8 + more))
-        }
+        (high, 8) => more_digits(high, text.get(8..)?),
         some => Some(some),
     }
+}
+
+/// The number that eight digits begin.
+fn more_digits(high: u64, rest: &[u8]) -> Option<(u64, usize)> {
+    let (word, rest) = rest.split_first_chunk::<8>()?;
+    let (low, more) = leading_digits(*word);
+    if more == 8 && rest.first().is_none_or(u8::is_ascii_digit) {
+        return None;
+    }
+    Some((high * TENS.get(more)? + low, 8 + more))
 }
 
 const TENS: [u64; 9] = [1, 10, 100, 1_000, 10_000, 100_000, 1_000_000, 10_000_000, 100_000_000];
