@@ -1,97 +1,138 @@
-//! How long attribution and comparison take for a million submissions, one after the other and all at once.
+//! How long joining, attribution and comparison take for a million submissions, one after the other and all at once.
+//!
+//! What was read is made up in memory: an encoders list with an encoder for each submission, four encoders to a command
+//! buffer, 200 labels, three channels, one process. Reading is `benches/read.rs`.
 #![allow(clippy::expect_used, clippy::unwrap_used, clippy::panic, missing_docs)]
 
 use std::hint::black_box;
 
-use criterion::{BatchSize, Criterion, Throughput, criterion_group, criterion_main};
+use criterion::{Criterion, Throughput, criterion_group, criterion_main};
 use trace_attr::attribution::Buckets;
-use trace_attr::compare::{CompareOptions, Settings, Side, Trial, TrialOptions, compare};
+use trace_attr::compare::{CompareOptions, Comparison, Settings, Side, Trial, TrialOptions, compare};
+use trace_attr::join::{JoinOptions, RunInput, TimingChoice, choose_timing, join};
 use trace_attr::model::{
-    CommandBufferId, EncoderId, Label, LabelId, LeftOut, Names, Nanos, Process, RecordingState, Submission,
-    SubmissionId, Timestamp, Timing, Trace, Window, WindowRule,
+    CommandBufferId, EncoderId, Label, Nanos, Process, Submission, SubmissionId, Timestamp, Timing, Trace, WindowRule,
 };
+use trace_attr::recording::{Measured, Recording, RunTables, TimingTable};
+use trace_attr::tables::Texts;
+use trace_attr::tables::encoders::EncoderRow;
 
 const SUBMISSIONS: u64 = 1_000_000;
-const LABELS: u64 = 200;
+const LABELS: usize = 200;
+/// Trials of a side.
+const TRIALS: u64 = 5;
 
-/// A million submissions of 200 labels; `overlap`: each runs until the end of all.
-fn trace(overlap: bool, seed: u64) -> Trace {
-    let mut names = Names::default();
-    let channel = names.intern("Compute");
-    let labels: Vec<Label> = (0..LABELS)
-        .map(|n| Label::Known {
-            command_buffer: names.intern(&format!("model.layers.{}.part{}", n % 25, n / 25)),
-            encoder: names.intern(&format!("kernel{}", n % 40)),
-            coalesced: false,
-        })
-        .collect();
-    let submissions: Vec<Submission> = (0..SUBMISSIONS)
+/// A million submissions that were read; `overlap`: each runs until the end of all.
+fn recording(overlap: bool, seed: u64) -> Recording {
+    let mut texts = Texts::default();
+    let process = texts.intern_process(Process {
+        name: "bench".to_owned(),
+        pid: Some(1),
+    });
+    let channels = ["Compute", "Vertex", "Fragment"].map(|name| texts.names.intern(name));
+    let no_label = texts.intern_label(Label::NoEncoder);
+    let labels: Vec<_> = (0..LABELS)
         .map(|n| {
-            let start = n * 10_000;
-            let length = if overlap {
-                SUBMISSIONS * 10_000 - start
-            } else {
-                1_000 + n.wrapping_mul(seed * 2 + 0x9e37_79b9) % 9_000
-            };
-            Submission {
-                start: Timestamp(start),
-                duration: Nanos(length),
-                id: SubmissionId::new(n),
-                encoder: EncoderId::new(n),
-                command_buffer: CommandBufferId::new(n / 4),
-                latency: Some(Nanos(n % 50_000)),
-                channel,
-                label: LabelId(u32::try_from(n % LABELS).expect("a small number")),
-            }
+            let buffer = format!("model.layers.{}.part{}", n % 25, n / 25);
+            (
+                texts.names.intern(&buffer),
+                texts.names.intern(&format!("kernel{}", n % 40)),
+            )
         })
         .collect();
-    let last = submissions.iter().map(Submission::end).max().expect("submissions");
-    Trace {
-        run: 1,
-        process: Process {
-            name: "bench".to_owned(),
-            pid: Some(1),
-        },
-        timing: Timing::Intervals,
-        gpu: None,
-        names,
-        labels,
-        window: Window {
-            from: Timestamp(0),
-            to: last,
-        },
-        submissions_in_process: SUBMISSIONS,
-        rows_read: SUBMISSIONS,
-        submissions,
-        encoders: None,
-        left_out: LeftOut::default(),
-        cross_check: None,
-        kernels: None,
-        shader_timeline_rows: None,
-        shader_samples: Vec::new(),
-        shader_sampled_span: None,
-        state: RecordingState::default(),
-        notes: Vec::new(),
-        fingerprint: seed,
+    let mut random = seed;
+    let mut below = |limit: u64| {
+        // splitmix64: no order that a sort could profit from.
+        random = random.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mixed = (random ^ (random >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        let mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        (mixed ^ (mixed >> 31)) % limit
+    };
+    let (mut measured, mut encoders) = (Vec::new(), Vec::new());
+    for n in 0..SUBMISSIONS {
+        let start = n * 10_000;
+        let random_length = 1_000 + below(99_000) * below(99_000) / 99_000;
+        let command_buffer = CommandBufferId::new(0x6_3398_0000 + n / 4 * 5);
+        let encoder = EncoderId::new(0x6_3398_0000 + n / 4 * 5 + 1 + n % 4);
+        let (buffer_label, label) = labels[usize::try_from(n).expect("a small number") % LABELS];
+        encoders.push(EncoderRow {
+            id: encoder,
+            command_buffer,
+            command_buffer_label: Some(buffer_label),
+            label: Some(label),
+            cpu_encode: Some(Nanos(500 + below(5_000))),
+            process: Some(process),
+        });
+        measured.push(Measured {
+            submission: Submission {
+                start: Timestamp(start),
+                duration: Nanos(if overlap {
+                    SUBMISSIONS * 10_000 - start
+                } else {
+                    random_length
+                }),
+                id: SubmissionId::new(n),
+                encoder,
+                command_buffer,
+                latency: Some(Nanos(1_000 + below(50_000))),
+                channel: channels[usize::try_from(below(30) / 14).expect("a small number")],
+                label: no_label,
+            },
+            process: Some(process),
+            gpu: None,
+            depth: 0,
+            mapped: true,
+        });
     }
+    let mut run = RunTables::default();
+    run.number = 1;
+    run.intervals = Some(TimingTable {
+        rows: SUBMISSIONS,
+        measured,
+        has_ids: true,
+        ..TimingTable::default()
+    });
+    run.encoders = Some(encoders);
+    Recording {
+        origin: "bench".to_owned(),
+        contents: None,
+        runs: vec![run],
+        texts,
+        notes: Vec::new(),
+    }
+}
+
+fn trace(recording: &Recording) -> Trace {
+    let input = RunInput {
+        recording,
+        run: recording.runs.first().expect("one run"),
+        options: &JoinOptions::default(),
+    };
+    let timing = choose_timing(&[input], TimingChoice::Auto).expect("a timing table");
+    join(&input, timing).expect("a trace")
 }
 
 fn trial(trace: &Trace) -> Trial {
-    Trial::from_trace(trace, "bench".to_owned(), None, &TrialOptions::default())
+    let options = TrialOptions {
+        slowest: 10,
+        ..TrialOptions::default()
+    };
+    Trial::from_trace(trace, "bench".to_owned(), None, &options)
 }
 
-fn attribute(criterion: &mut Criterion) {
-    let mut group = criterion.benchmark_group("attribute");
-    group.throughput(Throughput::Elements(SUBMISSIONS)).sample_size(10);
-    for (name, overlap) in [("one_after_the_other", false), ("all_overlapping", true)] {
-        let trace = trace(overlap, 1);
-        group.bench_function(name, |bench| bench.iter(|| trial(black_box(&trace))));
-    }
-    let side = |name: &str, seeds: [u64; 3]| Side {
+/// What a user waits for once all is read: each of ten trials is joined and attributed, on two threads as `analysis` does
+/// it with two cores, then the sides are compared.
+fn compared(a: &Recording, b: &Recording) -> Comparison {
+    let side = |name: &str, recording: &Recording, first: u64| Side {
         name: name.to_owned(),
-        trials: seeds.map(|seed| trial(&trace(false, seed))).to_vec(),
+        trials: (first..first + TRIALS)
+            .map(|number| Trial {
+                // Ten recordings would not fit into memory everywhere: each side's is taken five times, as if it were others.
+                fingerprint: number,
+                ..trial(&trace(recording))
+            })
+            .collect(),
     };
-    let (a, b) = (side("a", [1, 2, 3]), side("b", [4, 5, 6]));
     let settings = Settings {
         timing: Timing::Intervals,
         timing_b: Timing::Intervals,
@@ -102,12 +143,29 @@ fn attribute(criterion: &mut Criterion) {
         window_b: WindowRule::default(),
         slowest: 10,
     };
-    group.bench_function("compare_three_with_three", |bench| {
-        bench.iter_batched(
-            || (a.clone(), b.clone(), settings.clone()),
-            |(a, b, settings)| compare(a, Some(b), settings, &CompareOptions::default()).expect("a comparison"),
-            BatchSize::LargeInput,
-        );
+    let (a, b) = std::thread::scope(|scope| {
+        let b = scope.spawn(|| side("b", b, TRIALS));
+        (side("a", a, 0), b.join().expect("side b"))
+    });
+    compare(a, Some(b), settings, &CompareOptions::default()).expect("a comparison")
+}
+
+fn attribute(criterion: &mut Criterion) {
+    let mut group = criterion.benchmark_group("attribute");
+    group.throughput(Throughput::Elements(SUBMISSIONS)).sample_size(10);
+    let (a, b) = (recording(false, 1), recording(false, 2));
+    group.bench_function("join", |bench| bench.iter(|| trace(black_box(&a))));
+    let one_after_the_other = trace(&a);
+    group.bench_function("one_after_the_other", |bench| {
+        bench.iter(|| trial(black_box(&one_after_the_other)));
+    });
+    let all_overlapping = trace(&recording(true, 1));
+    group.bench_function("all_overlapping", |bench| {
+        bench.iter(|| trial(black_box(&all_overlapping)));
+    });
+    group.throughput(Throughput::Elements(2 * TRIALS * SUBMISSIONS));
+    group.bench_function("compare_five_with_five_of_a_million", |bench| {
+        bench.iter(|| compared(black_box(&a), black_box(&b)));
     });
     group.finish();
 }

@@ -13,7 +13,7 @@ pub mod readers;
 
 use std::sync::LazyLock;
 
-use trace_attr::attribution::{Buckets, Group, KernelRules};
+use trace_attr::attribution::{Buckets, Group, KernelRules, PhaseNames};
 use trace_attr::compare::{CompareOptions, Comparison, Settings, Side, Trial, TrialOptions, compare, headline};
 use trace_attr::error::Error;
 use trace_attr::join::{JoinOptions, ProcessChoice, RunInput, TimingChoice, choose_timing, join};
@@ -210,7 +210,7 @@ pub fn pipeline(bytes: &[u8]) {
 pub fn compared(recording: &Recording, view: &View) -> Result<Comparison, Error> {
     let options = JoinOptions {
         process: view.process.clone(),
-        window: view.window,
+        window: view.window.clone(),
         show_private: false,
     };
     let inputs: Vec<RunInput<'_>> = recording
@@ -224,6 +224,7 @@ pub fn compared(recording: &Recording, view: &View) -> Result<Comparison, Error>
         .collect();
     let timing = choose_timing(&inputs, view.timing)?;
     let trial_options = TrialOptions {
+        phase_names: PhaseNames::default(),
         buckets: view.buckets.clone().unwrap_or_default(),
         kernel_rules: RULES.clone(),
         slowest: 5,
@@ -246,8 +247,8 @@ pub fn compared(recording: &Recording, view: &View) -> Result<Comparison, Error>
         unit: view.units.map(|_| "token".to_owned()),
         unit_b: view.units.map(|_| "token".to_owned()),
         buckets: trial_options.buckets.clone(),
-        window_a: view.window,
-        window_b: view.window,
+        window_a: view.window.clone(),
+        window_b: view.window.clone(),
         slowest: trial_options.slowest,
     };
     let a = Side {
@@ -333,10 +334,21 @@ pub fn reports(comparison: &Comparison) {
         show_trials: true,
         show_private: true,
         command: Some("trace-attr".to_owned()),
+        ..ReportOptions::default()
     };
     report(comparison, Format::Terminal, &short);
     report(comparison, Format::Terminal, &everything);
     report(comparison, Format::Markdown, &everything);
+    for format in [
+        Format::Csv,
+        Format::Junit,
+        Format::Github,
+        Format::Benchstat,
+        Format::GithubActionBenchmark,
+        Format::Bencher,
+    ] {
+        report(comparison, format, &short);
+    }
     let value: serde_json::Value =
         serde_json::from_str(&report(comparison, Format::Json, &everything)).expect("the report is JSON");
     assert_eq!(value["schema_version"], 1);
@@ -357,5 +369,6 @@ pub fn window(from: Option<u64>, to: Option<u64>, skip_first: Option<u64>) -> Wi
         from: from.map(Timestamp),
         to: to.map(Timestamp),
         skip_first: skip_first.map(Nanos),
+        ..WindowRule::default()
     }
 }

@@ -6,12 +6,13 @@
 use std::collections::{HashMap, HashSet};
 use std::path::{Path, PathBuf};
 
+use crate::attribution::MappedSide;
 use crate::compare::{Baseline, CompareOptions, Comparison, Settings, Side, Trial, TrialOptions, compare};
 use crate::error::{Error, Result};
 use crate::join::{JoinOptions, ProcessChoice, RunInput, TimingChoice, choose_timing, join};
-use crate::model::{Note, Timing};
+use crate::model::{Note, Timing, WindowSpan};
 use crate::parallel::{Jobs, in_order};
-use crate::recording::{Progress, ReadOptions, Recording, read_recording};
+use crate::recording::{Progress, ReadOptions, Recording, RunTables, read_recording};
 use crate::source::Source;
 
 /// One side, as asked for.
@@ -38,7 +39,7 @@ pub struct Request {
     pub timing: TimingChoice,
     /// What units are called; counts only when a side has units.
     pub unit: String,
-    /// Buckets, kernel families, lengths of lists.
+    /// Buckets, kernel families, lengths of lists; phases are named by [`CompareOptions::label_map`].
     pub trial: TrialOptions,
     /// Runs, and how bundles are exported.
     pub read: ReadOptions,
@@ -117,20 +118,15 @@ pub fn analyse(request: &Request, progress: &dyn Progress) -> Result<Outcome> {
             }
         }
     };
-    let shapes = (Shape::of(&a), b.as_deref().map(Shape::of));
-    let sides = [Some((&request.a, a)), request.b.as_ref().zip(b)];
-    let inputs = sides.into_iter().flatten();
-    let inputs = inputs.flat_map(|(side, inputs)| inputs.into_iter().map(move |input| (side, input)));
-    let mut attributed = in_order(
-        request.read.jobs,
-        inputs.collect(),
-        |(side, input)| attribute(request, side, input, timing),
-        Result::is_err,
-    )
-    .into_iter();
-    let a = trials(&request.a, shapes.0, &mut attributed, &mut missing)?;
-    let b = match (&request.b, shapes.1) {
-        (Some(side), Some(shape)) => Some((side, trials(side, shape, &mut attributed, &mut missing)?)),
+    let map = &request.compare.label_map;
+    let options = |side| TrialOptions {
+        phase_names: map.side(side),
+        ..request.trial.clone()
+    };
+    let (options_a, options_b) = (options(MappedSide::A), options(MappedSide::B));
+    let a = trials(request, &request.a, a, timing, &options_a, &mut missing)?;
+    let b = match (&request.b, b) {
+        (Some(side), Some(inputs)) => Some((side, trials(request, side, inputs, timing, &options_b, &mut missing)?)),
         _ => None,
     };
     let has_units = !request.a.units.is_empty() || request.b.as_ref().is_some_and(|side| !side.units.is_empty());
@@ -142,12 +138,13 @@ pub fn analyse(request: &Request, progress: &dyn Progress) -> Result<Outcome> {
         unit: unit.clone(),
         unit_b: baseline.map_or(unit, |baseline| baseline.settings.unit.clone()),
         buckets: request.trial.buckets.clone(),
-        window_a: request.a.join.window,
+        window_a: request.a.join.window.clone(),
         window_b: match (baseline, &request.b) {
-            (Some(baseline), _) => baseline.settings.window_a,
-            (None, Some(side)) => side.join.window,
-            (None, None) => request.a.join.window,
-        },
+            (Some(baseline), _) => &baseline.settings.window_a,
+            (None, Some(side)) => &side.join.window,
+            (None, None) => &request.a.join.window,
+        }
+        .clone(),
         slowest: request.trial.slowest,
     };
     let mut names = (
@@ -211,27 +208,37 @@ fn compare_options(request: &Request) -> Result<CompareOptions> {
 /// Every input of both sides, as it is shown and as it was read: several at once, in their order. Behind the first that
 /// cannot be read some may be missing, unless they are wanted all the same.
 fn read_all(request: &Request, names: Vec<String>, progress: &dyn Progress) -> Vec<(String, Result<Recording>)> {
-    let sources: Vec<_> = paths(request).map(Source::from_argument).zip(names).collect();
+    let needs_signposts = |side: &SideRequest| {
+        let needed = matches!(side.join.window.span, WindowSpan::Signpost(_));
+        std::iter::repeat_n(needed, side.inputs.len())
+    };
+    let signposts = std::iter::once(&request.a).chain(&request.b).flat_map(needs_signposts);
+    let sources = paths(request).map(Source::from_argument);
+    let inputs: Vec<_> = sources.zip(signposts).zip(names).collect();
     let is_file = |source: &Source| matches!(source, Source::File(_) | Source::Folder(_));
-    let files = sources.iter().all(|(source, _)| source.as_ref().map_or(true, is_file));
+    let files = inputs
+        .iter()
+        .all(|((source, _), _)| source.as_ref().map_or(true, is_file));
     // One xctrace at a time: each takes what the machine has.
     let jobs = if files { request.read.jobs } else { Jobs::ONE };
-    let options = ReadOptions {
-        jobs: request.read.jobs.each_of(if files { sources.len() } else { 1 }),
-        ..request.read.clone()
-    };
+    let each = request.read.jobs.each_of(if files { inputs.len() } else { 1 });
     let together = Together(progress);
-    let progress: &dyn Progress = if jobs.count() > 1 && sources.len() > 1 {
-        progress.begin(&format!("{} inputs", sources.len()), None);
+    let progress: &dyn Progress = if jobs.count() > 1 && inputs.len() > 1 {
+        progress.begin(&format!("{} inputs", inputs.len()), None);
         &together
     } else {
         progress
     };
-    let read = |(source, shown): (Result<Source>, String)| {
+    let read = |((source, signposts), shown): ((Result<Source>, bool), String)| {
+        let options = ReadOptions {
+            jobs: each,
+            signposts,
+            ..request.read.clone()
+        };
         let recording = source.and_then(|source| read_recording(&source, &options, progress));
         (shown, recording)
     };
-    in_order(jobs, sources, read, |(_, recording)| {
+    in_order(jobs, inputs, read, |(_, recording)| {
         recording.is_err() && !request.keep_going
     })
 }
@@ -326,31 +333,35 @@ fn timing_of(
     })
 }
 
-/// How many inputs a side has, and what of its trials can be told before they are attributed.
-#[derive(Clone, Copy)]
-struct Shape {
-    inputs: usize,
-    trials: usize,
-    units_per_input: bool,
-}
-
-impl Shape {
-    fn of(inputs: &[ReadInput]) -> Self {
-        Shape {
-            inputs: inputs.len(),
-            trials: inputs.iter().map(|input| input.recording.runs.len()).sum(),
-            units_per_input: inputs.iter().all(|input| input.units.is_some()),
-        }
+fn trials(
+    request: &Request,
+    side: &SideRequest,
+    inputs: Vec<ReadInput>,
+    timing: Timing,
+    options: &TrialOptions,
+    missing: &mut Vec<(String, Error)>,
+) -> Result<Vec<Trial>> {
+    let run_counts: Vec<usize> = inputs.iter().map(|input| input.recording.runs.len()).collect();
+    let count: usize = run_counts.iter().sum();
+    let per_input = inputs.iter().all(|input| input.units.is_some());
+    if side.units.len() > 1 && side.units.len() != count && !per_input {
+        return Err(Error::usage(format!(
+            "{} unit counts for {count} trial{}",
+            side.units.len(),
+            if count == 1 { "" } else { "s" }
+        ))
+        .with_help("give --tokens once for all trials, or once per trial in their order"));
     }
-}
-
-/// A trial, or why there is none of that input.
-type Attributed = std::result::Result<Trial, (String, Error)>;
-
-/// The trials of an input: one for each of its runs.
-fn attribute(request: &Request, side: &SideRequest, mut input: ReadInput, timing: Timing) -> Result<Vec<Attributed>> {
-    let mut trials = Vec::new();
-    for run in std::mem::take(&mut input.recording.runs) {
+    let mut inputs = inputs;
+    let runs: Vec<Vec<RunTables>> = inputs
+        .iter_mut()
+        .map(|input| std::mem::take(&mut input.recording.runs))
+        .collect();
+    let runs = inputs
+        .iter()
+        .zip(runs)
+        .flat_map(|(input, runs)| runs.into_iter().map(move |run| (input, run)));
+    let make = |(input, run): (&ReadInput, RunTables)| {
         let joined = join(
             &RunInput {
                 recording: &input.recording,
@@ -361,46 +372,29 @@ fn attribute(request: &Request, side: &SideRequest, mut input: ReadInput, timing
         );
         // The rows are in the trace now: they need not be there twice while it is attributed.
         drop(run);
-        let shown = input.shown.clone();
-        match joined {
-            Ok(trace) => trials.push(Ok(Trial::from_trace(&trace, shown, input.units, &request.trial))),
-            Err(error) if request.keep_going => trials.push(Err((shown, error))),
-            Err(error) => return Err(error),
-        }
-    }
-    Ok(trials)
-}
-
-/// The trials of a side, the next so many of `attributed`.
-fn trials(
-    side: &SideRequest,
-    shape: Shape,
-    attributed: &mut impl Iterator<Item = Result<Vec<Attributed>>>,
-    missing: &mut Vec<(String, Error)>,
-) -> Result<Vec<Trial>> {
-    let count = shape.trials;
-    if side.units.len() > 1 && side.units.len() != count && !shape.units_per_input {
-        return Err(Error::usage(format!(
-            "{} unit counts for {count} trial{}",
-            side.units.len(),
-            if count == 1 { "" } else { "s" }
-        ))
-        .with_help("give --tokens once for all trials, or once per trial in their order"));
-    }
+        let trial = joined.map(|trace| Trial::from_trace(&trace, input.shown.clone(), None, options));
+        trial.map_err(|error| (input.shown.clone(), error))
+    };
+    let made = in_order(request.read.jobs, runs.collect(), make, |made| {
+        made.is_err() && !request.keep_going
+    });
+    let units_of = inputs
+        .iter()
+        .zip(&run_counts)
+        .flat_map(|(input, runs)| std::iter::repeat_n(input.units, *runs));
     let mut trials = Vec::new();
-    for input in attributed.take(shape.inputs) {
-        for trial in input? {
-            match trial {
-                Ok(mut trial) => {
-                    trial.units = match side.units.as_slice() {
-                        [] => None,
-                        [one] => Some(*one),
-                        several => trial.units.or_else(|| several.get(trials.len()).copied()),
-                    };
-                    trials.push(trial);
-                }
-                Err(lost) => missing.push(lost),
+    for (made, own_units) in made.into_iter().zip(units_of) {
+        match made {
+            Ok(trial) => {
+                let units = match side.units.as_slice() {
+                    [] => None,
+                    [one] => Some(*one),
+                    several => own_units.or_else(|| several.get(trials.len()).copied()),
+                };
+                trials.push(Trial { units, ..trial });
             }
+            Err(lost) if request.keep_going => missing.push(lost),
+            Err((_, error)) => return Err(error),
         }
     }
     if trials.is_empty() {

@@ -7,14 +7,17 @@ mod context;
 mod counted;
 mod labels;
 mod process;
+mod signposts;
+mod window;
 
 pub use process::ProcessChoice;
 
 use std::collections::BTreeMap;
-use std::hash::{DefaultHasher, Hash, Hasher};
 
 use crate::error::{Error, Result};
-use crate::model::{LeftOut, NameId, Nanos, Note, Reason, Submission, Timestamp, Timing, Trace, Window, WindowRule};
+use crate::model::{
+    EncoderId, LeftOut, NameId, Nanos, Note, Reason, Submission, SubmissionId, Timing, Trace, Window, WindowRule,
+};
 use crate::recording::{Recording, RunTables, TimingTable, shown};
 use crate::tables::contents::Run;
 use crate::tables::{Table, execution_points, gpu_intervals, submission_map};
@@ -23,6 +26,7 @@ use context::{kernels, shader_samples, state};
 use counted::{check, of_process, rows_of, without_nested};
 use labels::{EncoderList, Labels};
 use process::select;
+use window::{Scene, none_inside};
 
 /// `--timing`.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -245,10 +249,7 @@ fn joined(input: &RunInput<'_>, timing: Timing) -> Result<Trace> {
     let mut gpu_names: BTreeMap<NameId, u64> = BTreeMap::new();
     // A sum, so that the order of rows counts nowhere.
     let fingerprint = table.measured.iter().fold(table.rows, |sum, measured| {
-        let submission = &measured.submission;
-        let mut hasher = DefaultHasher::new();
-        (submission.start, submission.duration, submission.id, submission.encoder).hash(&mut hasher);
-        sum.wrapping_add(hasher.finish())
+        sum.wrapping_add(row_fingerprint(&measured.submission))
     });
     for measured in rows_of(table, &counted) {
         let mut submission = measured.submission;
@@ -271,11 +272,18 @@ fn joined(input: &RunInput<'_>, timing: Timing) -> Result<Trace> {
             .then_with(|| names.get(a.channel).cmp(names.get(b.channel)))
             .then_with(|| labels.texts_of(a.label, &names).cmp(&labels.texts_of(b.label, &names)))
     });
-    let window = resolve_window(&input.options.window, &submissions)?;
+    let scene = Scene {
+        run,
+        texts,
+        selection: &selection,
+        submissions: &submissions,
+    };
+    let mut window = window::resolve(&input.options.window, &scene)?;
+    notes.extend(window.iter_mut().flat_map(|window| std::mem::take(&mut window.notes)));
     let mut outside = (0u64, 0u64);
-    if let Some(window) = window {
+    if let Some(window) = &window {
         submissions.retain(|submission| {
-            let inside = submission.start >= window.from && submission.start < window.to;
+            let inside = window.holds(submission);
             if !inside {
                 outside.0 += rows_each;
                 outside.1 = outside.1.saturating_add(submission.duration.0);
@@ -291,9 +299,8 @@ fn joined(input: &RunInput<'_>, timing: Timing) -> Result<Trace> {
     let (Some(first), Some(last)) = (first, last) else {
         let process = shown(&selection.shown);
         return Err(if outside.0 > 0 {
-            Error::unfit(format!("no submission of {process} starts inside the window")).with_help(
-                "times count from the start of the recording; widen --from and --to, or shorten --skip-first",
-            )
+            Error::unfit(format!("no submission of {process} starts inside the window"))
+                .with_help(none_inside(&input.options.window))
         } else {
             Error::unfit(format!(
                 "no row of {process} can be counted: {}",
@@ -307,10 +314,8 @@ fn joined(input: &RunInput<'_>, timing: Timing) -> Result<Trace> {
             ))
         });
     };
-    let window = window.map_or(Window { from: first, to: last }, |window| Window {
-        from: window.from,
-        to: if window.to == OPEN_END { last } else { window.to },
-    });
+    let window_found = window.as_ref().map(|window| window.found).unwrap_or_default();
+    let window = window.map_or(Window { from: first, to: last }, |window| window.until(last));
 
     let gpu = run
         .gpu
@@ -331,6 +336,7 @@ fn joined(input: &RunInput<'_>, timing: Timing) -> Result<Trace> {
         submissions,
         encoders: encoder_list.map(EncoderList::into_encoders),
         window,
+        window_found,
         submissions_in_process,
         rows_read: table.rows,
         left_out,
@@ -346,25 +352,17 @@ fn joined(input: &RunInput<'_>, timing: Timing) -> Result<Trace> {
     })
 }
 
-/// A window without an end, until the last submission is known.
-const OPEN_END: Timestamp = Timestamp(u64::MAX);
-
-fn resolve_window(rule: &WindowRule, submissions: &[Submission]) -> Result<Option<Window>> {
-    if *rule == WindowRule::default() {
-        return Ok(None);
-    }
-    let Some(first) = submissions.first() else {
-        return Ok(None);
-    };
-    let skipped = rule.skip_first.map(|skip| first.start + skip);
-    let from = rule.from.max(skipped).unwrap_or(first.start);
-    let to = rule.to.unwrap_or(OPEN_END);
-    if from >= to {
-        return Err(Error::unfit(format!(
-            "the window is empty: it begins at {} ns and ends at {} ns",
-            from.0, to.0
-        ))
-        .with_help("--to must lie after --from and after what --skip-first leaves"));
-    }
-    Ok(Some(Window { from, to }))
+/// A number that other times or ids hardly ever give (the mixing of splitmix64): two rows are told apart, and it is
+/// reckoned for each row of a trace. Ids that are not there count as what exports write for them.
+fn row_fingerprint(submission: &Submission) -> u64 {
+    let id = submission.id.map_or(u64::MAX, SubmissionId::get);
+    let encoder = submission.encoder.map_or(u64::MAX, EncoderId::get);
+    [submission.start.0, submission.duration.0, id, encoder]
+        .into_iter()
+        .fold(0, |before, value| {
+            let mixed = (before ^ value).wrapping_add(0x9e37_79b9_7f4a_7c15);
+            let mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+            let mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+            mixed ^ (mixed >> 31)
+        })
 }

@@ -19,6 +19,7 @@ pub mod attribution;
 #[cfg(feature = "cli")]
 pub mod cli;
 pub mod compare;
+pub mod config;
 pub mod error;
 pub mod join;
 pub mod model;

@@ -3,6 +3,12 @@
 //! A [`Trace`] is one run of one recording, reduced to the process of interest, with everything that was
 //! left out counted beside it. All times are integers of nanoseconds on the recording's own clock.
 
+mod duration;
+mod window;
+
+pub use duration::parse_time;
+pub use window::{Window, WindowFound, WindowRule, WindowSpan};
+
 use std::collections::{BTreeMap, HashMap};
 use std::num::NonZeroU64;
 
@@ -309,33 +315,6 @@ pub struct CrossCheck {
     pub disputed: Nanos,
 }
 
-/// The stretch of time that is looked at.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Window {
-    /// Its start.
-    pub from: Timestamp,
-    /// Its end (exclusive).
-    pub to: Timestamp,
-}
-
-impl Window {
-    /// Its length.
-    pub fn length(&self) -> Nanos {
-        self.to.since(self.from)
-    }
-}
-
-/// The window that the user asked for; all `None` means first start to last end of the process.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct WindowRule {
-    /// `--from`, in trace time.
-    pub from: Option<Timestamp>,
-    /// `--to`, in trace time.
-    pub to: Option<Timestamp>,
-    /// `--skip-first`, after the process's first submission.
-    pub skip_first: Option<Nanos>,
-}
-
 /// A kernel of the process, from `metal-shader-profiler-shader-list`.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Kernel {
@@ -472,6 +451,8 @@ pub struct Trace {
     pub encoders: Option<Vec<Encoder>>,
     /// Resolved window.
     pub window: Window,
+    /// What its rule found in the trace.
+    pub window_found: WindowFound,
     /// Submissions of the process before the window was applied.
     pub submissions_in_process: u64,
     /// Rows of the timing table.

@@ -61,7 +61,8 @@ pub(crate) fn in_order<T: Send, R: Send>(
     };
     thread::scope(|scope| {
         for _ in 1..threads {
-            scope.spawn(run);
+            // Without a further thread, this one does it all.
+            let _ = thread::Builder::new().spawn_scoped(scope, run);
         }
         run();
     });

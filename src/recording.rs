@@ -22,7 +22,7 @@ use crate::model::Note;
 use crate::parallel::Jobs;
 use crate::source::{self, Source};
 use crate::tables::contents::{Contents, run_number};
-use crate::tables::{NEEDED, TYPES, Texts};
+use crate::tables::{NEEDED, SIGNPOST_TYPES, SIGNPOSTS, TYPES, Texts};
 use crate::xctrace::{Bundle, XctraceOptions};
 use crate::xml::{ExportReader, Keep, Part};
 
@@ -63,6 +63,8 @@ impl Progress for () {
 pub struct ReadOptions {
     /// Which runs.
     pub run: RunChoice,
+    /// Read signposts, too.
+    pub signposts: bool,
     /// How bundles are exported.
     pub xctrace: XctraceOptions,
     /// How many files are read at once; what is read is the same for any number.
@@ -194,8 +196,10 @@ impl Builder {
         };
         for number in self.chosen(&contents.runs.iter().map(|run| run.number).collect::<Vec<_>>())? {
             let Some(run) = contents.run(number) else { continue };
+            let signposts: &[&str] = if self.options.signposts { SIGNPOSTS } else { &[] };
             let there: Vec<&str> = NEEDED
                 .iter()
+                .chain(signposts)
                 .copied()
                 .filter(|name| run.tables.iter().any(|(schema, _)| schema == name))
                 .collect();
@@ -261,7 +265,12 @@ impl Builder {
         known_run: Option<u64>,
         progress: &dyn Progress,
     ) -> Result<()> {
-        let keep = Keep::Types(TYPES);
+        let types = if self.options.signposts {
+            [TYPES, SIGNPOST_TYPES].concat()
+        } else {
+            TYPES.to_vec()
+        };
+        let keep = Keep::Types(&types);
         let mut reader = if self.options.without_scanner {
             ExportReader::without_scanner(input, keep)
         } else {
@@ -287,7 +296,7 @@ impl Builder {
             let wanted = match self.options.run {
                 RunChoice::Number(chosen) => chosen == number,
                 RunChoice::Only | RunChoice::All => true,
-            };
+            } && (self.options.signposts || !SIGNPOSTS.contains(&schema.name()));
             if self.runs.len() >= MAX_RUNS && !self.runs.contains_key(&number) {
                 return Err(too_many_runs());
             }

@@ -141,6 +141,14 @@ fn exported_files(folder: &Path) -> Result<Vec<PathBuf>> {
     Ok(files.into_iter().map(|(_, _, path)| path).collect())
 }
 
+/// Whether a file of this name counts as exported in a folder.
+pub fn is_export(file: &Path) -> bool {
+    file.file_name().is_some_and(|name| {
+        let name = name.to_string_lossy();
+        !name.starts_with('.') && has_export_name(&name)
+    })
+}
+
 fn has_export_name(name: &str) -> bool {
     let name = name.to_ascii_lowercase();
     [".xml", ".xml.gz", ".xml.zst"].iter().any(|end| name.ends_with(end))

@@ -8,15 +8,20 @@
     missing_docs
 )]
 
+use std::cmp::Reverse;
+use std::collections::BTreeSet;
+
 use proptest::prelude::*;
 use trace_attr::attribution::stats::{median, nearest_rank, union_length};
-use trace_attr::attribution::{Buckets, GroupBy, attribute, gaps};
+use trace_attr::attribution::{
+    Buckets, Durations, Group, GroupBy, Key, Latency, PhaseNames, Stats, attribute, encoder_family, gaps, phase,
+};
 use trace_attr::compare::{
     Change, CompareOptions, Comparison, Row, Settings, Side, Trial, TrialOptions, compare, headline,
 };
 use trace_attr::model::{
     CommandBufferId, Encoder, EncoderId, Label, LabelId, LeftOut, Names, Nanos, Process, RecordingState, Submission,
-    SubmissionId, Timestamp, Timing, Trace, Window, WindowRule,
+    SubmissionId, Timestamp, Timing, Trace, Window, WindowFound, WindowRule,
 };
 
 const LABELS: [(&str, &str); 8] = [
@@ -91,6 +96,7 @@ fn build(mut rows: Vec<Raw>, cut: u64, fingerprint: u64) -> Trace {
         labels,
         encoders: Some(encoders.collect()),
         // Some windows end before the last submission does.
+        window_found: WindowFound::Given,
         window: Window {
             from: Timestamp(first),
             to: Timestamp(last.saturating_sub(cut).max(first)),
@@ -155,7 +161,7 @@ fn groupings() -> [GroupBy; 5] {
         GroupBy::Bucket(Buckets::default()),
         GroupBy::Bucket(own),
         GroupBy::Encoder,
-        GroupBy::Phase,
+        GroupBy::Phase(PhaseNames::default()),
         GroupBy::Channel,
     ]
 }
@@ -177,6 +183,134 @@ fn naive_union(intervals: &[(u64, u64)], window: Window) -> u64 {
         .filter(|pair| inside(pair[0], pair[1]))
         .map(|pair| pair[1] - pair[0])
         .sum()
+}
+
+/// What the glossary says of a set of submissions, computed for it alone and without regard to time.
+fn naive_stats(trace: &Trace, of: &[&Submission], encoders: impl Fn(&Encoder) -> Option<bool>) -> Stats {
+    let sorted = |values: Vec<u64>| {
+        let mut values = values;
+        values.sort();
+        values
+    };
+    // At least `percent` of the values do not exceed it.
+    let rank = |sorted: &[u64], percent: usize| {
+        let reached =
+            |value: &&u64| sorted.iter().filter(|other| other <= value).count() * 100 >= percent * sorted.len();
+        Nanos(*sorted.iter().find(reached).unwrap())
+    };
+    let middle = |sorted: &[u64]| (sorted[(sorted.len() - 1) / 2] + sorted[sorted.len() / 2]) as f64 / 2.0;
+    let durations = sorted(of.iter().map(|s| s.duration.0).collect());
+    let latencies = sorted(of.iter().filter_map(|s| s.latency).map(|latency| latency.0).collect());
+    let intervals: Vec<(u64, u64)> = of.iter().map(|s| (s.start.0, s.end().0)).collect();
+    let ids: BTreeSet<EncoderId> = of.iter().filter_map(|s| s.encoder).collect();
+    let buffers: BTreeSet<CommandBufferId> = of.iter().filter_map(|s| s.command_buffer).collect();
+    let counted = |encoder: &&Encoder| {
+        encoders(encoder) == Some(true) && trace.submissions.iter().any(|s| s.encoder == Some(encoder.id))
+    };
+    let encode: Vec<u64> = trace
+        .encoders
+        .iter()
+        .flatten()
+        .filter(counted)
+        .map(|e| e.cpu_encode.unwrap().0)
+        .collect();
+    let total: u64 = durations.iter().sum();
+    Stats {
+        submissions: durations.len() as u64,
+        total: Nanos(total),
+        busy: Nanos(naive_union(&intervals, trace.window)),
+        durations: (!durations.is_empty()).then(|| Durations {
+            mean: total as f64 / durations.len() as f64,
+            p50: middle(&durations),
+            p95: rank(&durations, 95),
+            p99: rank(&durations, 99),
+            min: Nanos(durations[0]),
+            max: Nanos(durations[durations.len() - 1]),
+        }),
+        encoders: trace
+            .submissions
+            .iter()
+            .any(|s| s.encoder.is_some())
+            .then_some(ids.len() as u64),
+        command_buffers: trace
+            .submissions
+            .iter()
+            .any(|s| s.command_buffer.is_some())
+            .then_some(buffers.len() as u64),
+        cpu_encode: (!encode.is_empty()).then(|| Nanos(encode.iter().sum())),
+        latency: (!latencies.is_empty()).then(|| Latency {
+            samples: latencies.len() as u64,
+            p50: middle(&latencies),
+            p95: rank(&latencies, 95),
+        }),
+    }
+}
+
+/// The key of a label by one of the rules for labels.
+fn key_of(trace: &Trace, label: LabelId, by: &GroupBy) -> Key {
+    let plain = |text: &str| Key {
+        text: text.to_owned(),
+        coalesced: false,
+    };
+    match trace.label(label) {
+        Label::NoEncoder => plain("(unknown)"),
+        Label::Ambiguous => plain("(ambiguous)"),
+        Label::Known {
+            command_buffer,
+            encoder,
+            ..
+        } => {
+            let (buffer, encoder) = (trace.names.get(*command_buffer), trace.names.get(*encoder));
+            if matches!(by, GroupBy::Phase(_)) {
+                phase(buffer, encoder)
+            } else {
+                encoder_family(encoder)
+            }
+        }
+    }
+}
+
+/// Groups one by one, each from its own submissions.
+fn naive_groups(trace: &Trace, by: &GroupBy) -> Vec<Group> {
+    let key = |submission: &Submission| match by {
+        GroupBy::Bucket(buckets) => buckets.names[buckets.index(submission.duration.0)].clone(),
+        GroupBy::Channel => trace.names.get(submission.channel).to_owned(),
+        _ => key_of(trace, submission.label, by).text,
+    };
+    let labelled = matches!(by, GroupBy::Encoder | GroupBy::Phase(_));
+    let keys: Vec<String> = match by {
+        GroupBy::Bucket(buckets) => buckets.names.clone(),
+        _ => trace
+            .submissions
+            .iter()
+            .map(key)
+            .collect::<BTreeSet<String>>()
+            .into_iter()
+            .collect(),
+    };
+    let group = |text: String| {
+        let of: Vec<&Submission> = trace.submissions.iter().filter(|s| key(s) == text).collect();
+        let own = |encoder: &Encoder| labelled.then(|| key_of(trace, encoder.label, by).text == text);
+        let encoders: Vec<&Encoder> = trace
+            .encoders
+            .iter()
+            .flatten()
+            .filter(|e| own(e) == Some(true))
+            .collect();
+        let without = encoders.iter().filter(|encoder| !encoder.has_gpu_rows).count();
+        Group {
+            coalesced: labelled && of.iter().any(|s| key_of(trace, s.label, by).coalesced),
+            encoders_without_submission: (labelled && trace.encoders.is_some())
+                .then_some((without as u64, encoders.len() as u64)),
+            stats: naive_stats(trace, &of, own),
+            key: text,
+        }
+    };
+    let mut groups: Vec<Group> = keys.into_iter().map(group).collect();
+    if !matches!(by, GroupBy::Bucket(_)) {
+        groups.sort_by_key(|group| Reverse(group.stats.total));
+    }
+    groups
 }
 
 fn rows(comparison: &Comparison) -> Vec<(&'static str, &Row)> {
@@ -216,6 +350,46 @@ proptest! {
             keys.dedup();
             prop_assert_eq!(keys.len(), groups.len());
         }
+    }
+
+    #[test]
+    fn every_number_of_every_group_is_what_its_own_submissions_give(
+        mut trace in trace(), listed in any::<bool>(), backwards in any::<bool>(), ids in any::<bool>()
+    ) {
+        if !listed {
+            trace.encoders = None;
+        } else if backwards {
+            trace.encoders.as_mut().unwrap().reverse();
+        }
+        if !ids {
+            for submission in &mut trace.submissions {
+                submission.command_buffer = None;
+                submission.latency = None;
+            }
+        }
+        for by in groupings() {
+            prop_assert_eq!(attribute(&trace, &by).groups, naive_groups(&trace, &by));
+        }
+        let options = TrialOptions { slowest: 7, ..TrialOptions::default() };
+        let trial = Trial::from_trace(&trace, "t".into(), None, &options);
+        let all: Vec<&Submission> = trace.submissions.iter().collect();
+        prop_assert_eq!(trial.all, naive_stats(&trace, &all, |_| Some(true)));
+        for (by, groups) in [
+            (GroupBy::Bucket(Buckets::default()), trial.buckets),
+            (GroupBy::Encoder, trial.encoders),
+            (GroupBy::Phase(PhaseNames::default()), trial.phases),
+            (GroupBy::Channel, trial.channels),
+        ] {
+            prop_assert_eq!(groups, naive_groups(&trace, &by));
+        }
+        // Equally long ones keep their order.
+        let mut slowest = all;
+        slowest.sort_by_key(|s| (Reverse(s.duration), s.start, s.id));
+        let slowest: Vec<_> = slowest.iter().take(7).map(|s| (s.start, s.duration)).collect();
+        prop_assert_eq!(trial.slowest.iter().map(|s| (s.start, s.duration)).collect::<Vec<_>>(), slowest);
+        let mut longest = gaps(&trace, usize::MAX).longest;
+        longest.truncate(7);
+        prop_assert_eq!(trial.gaps.longest, longest);
     }
 
     #[test]

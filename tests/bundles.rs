@@ -588,3 +588,32 @@ fn rows_of_a_bundle_are_those_of_its_table() {
     let few = mac.run(&["rows", "run.trace", "--table", "metal-gpu-intervals", "--limit", "2"]);
     assert_eq!(few.done().stdout.lines().count(), 3);
 }
+
+#[test]
+fn signposts_are_exported_for_a_window_and_not_without_one() {
+    let mac = Mac::new();
+    mac.place.write("run.trace/case", "recorded");
+    let copy = |from: &str, to: &str| {
+        let bytes = fs::read(here("fixtures/good/signposts").join(from)).unwrap();
+        mac.place.write(&format!("run.trace/{to}"), bytes);
+    };
+    copy("toc.xml", "toc.xml");
+    for table in ["metal-gpu-intervals.xml", "os-signpost.xml"] {
+        copy(table, &format!("run-1/{table}"));
+    }
+    let asked = |options: &[&str]| {
+        let ran = mac.run(&[&["report", "run.trace", "--format", "json"], options].concat());
+        let signposts = mac
+            .calls()
+            .iter()
+            .flatten()
+            .any(|argument| argument.contains("os-signpost"));
+        mac.exports();
+        (trial(&ran.done().json())["submissions"].clone(), signposts)
+    };
+    assert_eq!(asked(&[]), (8.into(), false));
+    // What the cache has of this recording is another set of tables.
+    assert_eq!(asked(&["--window", "signpost:prefill"]), (2.into(), true));
+    assert_eq!(asked(&["--window", "signpost:decode"]), (4.into(), false));
+    assert_eq!(asked(&[]), (8.into(), false));
+}

@@ -308,3 +308,52 @@ fn states_of_device_and_gpu_are_read_beside_a_timing_table() {
     assert_eq!(state["performance"], serde_json::json!([]), "{state}");
     assert_eq!(report["kernels"]["a"]["shader_timeline_rows"], 18);
 }
+
+#[test]
+fn real_signposts_are_read_as_begins_and_ends() {
+    use trace_attr::recording::{ReadOptions, read_recording_from};
+    use trace_attr::tables::signposts::{EventKind, Scope};
+    let Some(corpus) = corpus() else { return };
+    let options = ReadOptions {
+        signposts: true,
+        ..ReadOptions::default()
+    };
+    let read = |name: &str| {
+        let path = corpus.join(name);
+        let Ok(file) = fs::File::open(&path) else {
+            eprintln!("skipped: no {name}");
+            return None;
+        };
+        Some(read_recording_from(file, name, &options, &()).unwrap())
+    };
+    if let Some(recording) = read("os-signpost/xcode26.4plus-browserbenchmark-ms.xml") {
+        let events = recording.runs[0].signpost_events.as_ref().unwrap();
+        let name = |at: usize| recording.texts.names.get(events[at].signpost.name.unwrap()).to_owned();
+        assert_eq!(events.len(), 6);
+        assert!(
+            events
+                .iter()
+                .all(|event| event.scope == Scope::Process && event.process.is_some())
+        );
+        let kinds: Vec<EventKind> = events.iter().map(|event| event.kind).collect();
+        assert_eq!(kinds, [EventKind::Begin, EventKind::End].repeat(3));
+        assert_eq!(events[4].time, Some(7_042_153_916));
+        assert_eq!(
+            (name(0).as_str(), name(5).as_str()),
+            ("BrowserBenchmarkMetric", "BrowserBenchmark")
+        );
+        assert_eq!(events[0].signpost, events[1].signpost);
+        assert_ne!(events[1].signpost, events[2].signpost);
+    }
+    if let Some(recording) = read("synthetic/OSSignpostIntervals--xcode27beta-sforteln-synthetic.xml") {
+        let intervals = recording.runs[0].signpost_intervals.as_ref().unwrap();
+        let times: Vec<_> = intervals.iter().map(|row| (row.start, row.duration)).collect();
+        assert_eq!(
+            times,
+            [
+                (Some(4_100_000_000), Some(820_000_000)),
+                (Some(5_200_000_000), Some(140_000_000))
+            ]
+        );
+    }
+}

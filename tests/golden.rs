@@ -79,3 +79,21 @@ fn json_one_side() {
     let text = report(&one_side(), Format::Json, &ReportOptions::default());
     insta::assert_snapshot!(text.replace(env!("CARGO_PKG_VERSION"), "[version]"));
 }
+
+/// The formats for machines, of two sides without a gate; `tests/formats.rs` has them with one.
+#[test]
+fn machine_formats() {
+    let mut text = String::new();
+    for format in [
+        Format::Junit,
+        Format::Github,
+        Format::Benchstat,
+        Format::GithubActionBenchmark,
+        Format::Bencher,
+        Format::Csv,
+    ] {
+        text += &format!("---------- {format:?}\n");
+        text += &report(&two_sides(), format, &ReportOptions::default());
+    }
+    insta::assert_snapshot!(text.replace(env!("CARGO_PKG_VERSION"), "[version]"));
+}

@@ -37,9 +37,12 @@ const LAYERS: &[(&str, &[&str])] = &[
             "compare",
         ],
     ),
+    // Keys mean what the options of other layers mean.
+    ("config", &["error", "model", "join", "attribution", "compare"]),
     (
         "cli",
         &[
+            "config",
             "error",
             "model",
             "parallel",

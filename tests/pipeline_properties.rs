@@ -215,6 +215,7 @@ fn choice() -> impl Strategy<Value = JoinOptions> {
             from: from.map(Timestamp),
             to: to.map(Timestamp),
             skip_first: skip.map(Nanos),
+            ..WindowRule::default()
         },
         show_private: false,
     })
@@ -358,7 +359,7 @@ proptest! {
         for process in choices {
             let join = JoinOptions {
                 process,
-                window: WindowRule { from: window.0.map(Timestamp), to: window.1.map(Timestamp), skip_first: None },
+                window: WindowRule { from: window.0.map(Timestamp), to: window.1.map(Timestamp), ..WindowRule::default() },
                 show_private: false,
             };
             let intervals = read(folder.path(), join.clone(), TimingChoice::Intervals);

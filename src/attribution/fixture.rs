@@ -2,7 +2,7 @@
 
 use crate::model::{
     CommandBufferId, Encoder, EncoderId, Label, LabelId, LeftOut, Names, Nanos, Process, RecordingState, Submission,
-    Timestamp, Timing, Trace, Window,
+    Timestamp, Timing, Trace, Window, WindowFound,
 };
 
 pub(crate) fn window(from: u64, to: u64) -> Window {
@@ -33,6 +33,7 @@ impl Builder {
                 submissions: Vec::new(),
                 encoders: None,
                 window: window(0, 0),
+                window_found: WindowFound::Given,
                 submissions_in_process: 0,
                 rows_read: 0,
                 left_out: LeftOut::default(),

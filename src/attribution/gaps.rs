@@ -2,7 +2,11 @@
 //!
 //! The sum of all gaps is the window minus the busy time of the trial, to the ns.
 
-use super::group::{band_names, key_of, phase_keys};
+use std::cmp::Reverse;
+
+use super::foremost::foremost;
+use super::group::{Key, band_names, key_of, phase_keys};
+use super::label_map::PhaseNames;
 use crate::model::{LabelId, Nanos, Timestamp, Trace};
 
 /// Lower edges of all but the first band, in ns.
@@ -43,6 +47,11 @@ pub struct Gap {
 
 /// Idle stretches of the trace's window in bands, and the `longest` longest of them (earlier ones first when equal).
 pub fn gaps(trace: &Trace, longest: usize) -> Gaps {
+    gaps_between(trace, &phase_keys(trace, &PhaseNames::default()), longest)
+}
+
+/// [`gaps`] with the phase keys of the trace's labels made before.
+pub(crate) fn gaps_between(trace: &Trace, phases: &[Key], longest: usize) -> Gaps {
     let names = band_names(&GAP_EDGES);
     let mut bands: Vec<GapBand> = names
         .into_iter()
@@ -52,49 +61,61 @@ pub fn gaps(trace: &Trace, longest: usize) -> Gaps {
             idle: Nanos(0),
         })
         .collect();
-    let mut found = Vec::new();
-    let mut add = |from: u64, to: u64, after: Option<LabelId>, before: Option<LabelId>| {
-        if to <= from {
-            return;
-        }
-        let length = to - from;
-        if let Some(band) = bands.get_mut(GAP_EDGES.partition_point(|edge| *edge <= length)) {
+    let counted = stretches(trace).inspect(|stretch| {
+        if let Some(band) = bands.get_mut(GAP_EDGES.partition_point(|edge| *edge <= stretch.0.0)) {
             band.count += 1;
-            band.idle.0 += length;
+            band.idle.0 += stretch.0.0;
         }
-        found.push((length, from, after, before));
-    };
-
-    let window = trace.window;
-    let mut covered_to = window.from.0;
-    let mut after = None;
-    for submission in &trace.submissions {
-        // One without length takes no time, so it splits no gap.
-        if submission.duration.0 == 0 || submission.end().0 <= covered_to {
-            continue;
-        }
-        if submission.start.0 >= window.to.0 {
-            break;
-        }
-        add(covered_to, submission.start.0, after, Some(submission.label));
-        covered_to = submission.end().0;
-        after = Some(submission.label);
-    }
-    add(covered_to, window.to.0, after, None);
-
-    found.sort_by(|a, b| b.0.cmp(&a.0).then(a.1.cmp(&b.1)));
-    found.truncate(longest);
-    let keys = phase_keys(trace);
-    let longest = found
+    });
+    let longest = foremost(counted, longest)
         .into_iter()
-        .map(|(length, start, after, before)| Gap {
+        .map(|(Reverse(length), start, after, before)| Gap {
             start: Timestamp(start),
             length: Nanos(length),
-            after: after.map(|label| key_of(&keys, label).to_owned()),
-            before: before.map(|label| key_of(&keys, label).to_owned()),
+            after: after.map(|label| key_of(phases, label).to_owned()),
+            before: before.map(|label| key_of(phases, label).to_owned()),
         })
         .collect();
     Gaps { bands, longest }
+}
+
+/// Length, start, and the labels of the submissions around it; so they order longest first.
+type Stretch = (Reverse<u64>, u64, Option<LabelId>, Option<LabelId>);
+
+/// Every idle stretch of the window, in the order of time.
+fn stretches(trace: &Trace) -> impl Iterator<Item = Stretch> {
+    let window = trace.window;
+    let stretch = |from: u64, to: u64, after, before| (to > from).then(|| (Reverse(to - from), from, after, before));
+    let mut covered_to = window.from.0;
+    let mut after = None;
+    // The end of the window comes after the last submission.
+    let mut submissions = trace.submissions.iter();
+    let mut ended = false;
+    std::iter::from_fn(move || {
+        while !ended {
+            let next = submissions
+                .by_ref()
+                // One without length takes no time, so it splits no gap.
+                .find(|submission| submission.duration.0 > 0 && submission.end().0 > covered_to)
+                .filter(|submission| submission.start.0 < window.to.0);
+            let found = match next {
+                Some(submission) => {
+                    let found = stretch(covered_to, submission.start.0, after, Some(submission.label));
+                    covered_to = submission.end().0;
+                    after = Some(submission.label);
+                    found
+                }
+                None => {
+                    ended = true;
+                    stretch(covered_to, window.to.0, after, None)
+                }
+            };
+            if found.is_some() {
+                return found;
+            }
+        }
+        None
+    })
 }
 
 #[cfg(test)]

@@ -1,12 +1,12 @@
 //! How a submission gets its key: bucket, encoder family, phase or channel.
 //!
 //! Keys are made once per distinct label of a trace, then looked up per submission. The rules for
-//! labels are pure functions of text ([`encoder_family`], [`phase`]); what they mean is told in the glossary.
+//! labels are pure functions of text ([`encoder_family`], [`phase`]); what they mean is told in the glossary. A label map
+//! can give phases other names ([`PhaseNames`]).
 
-use std::collections::HashMap;
-
-use super::stats::{self, EncoderGroups, Ranked};
-use super::{Group, Stats};
+use super::Group;
+use super::groupings::Groupings;
+use super::label_map::PhaseNames;
 use crate::error::{Error, Result};
 use crate::model::{Label, Trace};
 
@@ -317,8 +317,8 @@ pub enum GroupBy {
     Bucket(Buckets),
     /// By encoder family.
     Encoder,
-    /// By phase.
-    Phase,
+    /// By phase, under the names that a label map gives.
+    Phase(PhaseNames),
     /// By channel.
     Channel,
 }
@@ -332,21 +332,38 @@ pub struct Attribution {
 
 /// Groups the counted submissions of a trace.
 pub fn attribute(trace: &Trace, by: &GroupBy) -> Attribution {
-    attribute_ranked(trace, by, &Ranked::new(trace))
-}
-
-/// [`attribute`] with the sorting done before, for several groupings of one trace.
-pub(crate) fn attribute_ranked(trace: &Trace, by: &GroupBy, ranked: &Ranked) -> Attribution {
-    match by {
-        GroupBy::Bucket(buckets) => by_bucket(trace, buckets, ranked),
-        GroupBy::Channel => by_channel(trace, ranked),
-        GroupBy::Encoder => by_label(trace, ranked, &family_keys(trace)),
-        GroupBy::Phase => by_label(trace, ranked, &phase_keys(trace)),
+    let own;
+    let buckets = match by {
+        GroupBy::Bucket(buckets) => buckets,
+        _ => {
+            own = Buckets::default();
+            &own
+        }
+    };
+    let unmapped = PhaseNames::default();
+    let names = match by {
+        GroupBy::Phase(names) => names,
+        _ => &unmapped,
+    };
+    let (phases, families) = (phase_keys(trace, names), family_keys(trace));
+    let groupings = Groupings::new(trace, buckets, &phases, &families);
+    Attribution {
+        groups: match by {
+            GroupBy::Bucket(_) => groupings.buckets,
+            GroupBy::Encoder => groupings.encoders,
+            GroupBy::Phase(_) => groupings.phases,
+            GroupBy::Channel => groupings.channels,
+        },
     }
 }
 
-/// Phase keys of the trace's labels, in their order.
-pub(crate) fn phase_keys(trace: &Trace) -> Vec<Key> {
+/// Phase keys of the trace's labels, in their order, under the names that a label map gives.
+pub(crate) fn phase_keys(trace: &Trace, names: &PhaseNames) -> Vec<Key> {
+    phase_labels(trace).into_iter().map(|key| names.named(key)).collect()
+}
+
+/// Phase keys of the trace's labels, in their order, as the labels say them.
+pub(super) fn phase_labels(trace: &Trace) -> Vec<Key> {
     label_keys(trace, phase)
 }
 
@@ -380,109 +397,6 @@ fn label_keys(trace: &Trace, rule: impl Fn(&str, &str) -> Key) -> Vec<Key> {
         Label::Ambiguous => Key::plain(AMBIGUOUS),
     };
     trace.labels.iter().map(key).collect()
-}
-
-fn by_bucket(trace: &Trace, buckets: &Buckets, ranked: &Ranked) -> Attribution {
-    let group_of: Vec<usize> = trace.submissions.iter().map(|s| buckets.index(s.duration.0)).collect();
-    let stats = stats::stats_of(trace, ranked, &group_of, buckets.names.len(), &EncoderGroups::None);
-    let groups = buckets
-        .names
-        .iter()
-        .zip(stats)
-        .map(|(name, stats)| group(name.clone(), stats))
-        .collect();
-    Attribution { groups }
-}
-
-fn by_channel(trace: &Trace, ranked: &Ranked) -> Attribution {
-    let mut index = HashMap::new();
-    let mut keys = Vec::new();
-    let group_of: Vec<usize> = trace
-        .submissions
-        .iter()
-        .map(|submission| {
-            *index.entry(submission.channel).or_insert_with(|| {
-                keys.push(trace.names.get(submission.channel).to_owned());
-                keys.len() - 1
-            })
-        })
-        .collect();
-    let stats = stats::stats_of(trace, ranked, &group_of, keys.len(), &EncoderGroups::None);
-    sorted(
-        keys.into_iter()
-            .zip(stats)
-            .map(|(key, stats)| group(key, stats))
-            .collect(),
-    )
-}
-
-fn by_label(trace: &Trace, ranked: &Ranked, keys: &[Key]) -> Attribution {
-    // Several labels can have one key, and a label can be used by encoders without submissions only.
-    let mut groups: Vec<Group> = Vec::new();
-    let mut index: HashMap<&str, usize> = HashMap::new();
-    let mut seen = vec![false; keys.len()];
-    let group_of: Vec<usize> = trace
-        .submissions
-        .iter()
-        .map(|submission| {
-            let text = key_of(keys, submission.label);
-            let at = *index.entry(text).or_insert_with(|| {
-                groups.push(group(text.to_owned(), Stats::default()));
-                groups.len() - 1
-            });
-            if let Some(seen) = usize::try_from(submission.label.0)
-                .ok()
-                .and_then(|label| seen.get_mut(label))
-            {
-                *seen = true;
-            }
-            at
-        })
-        .collect();
-    for (key, _) in keys.iter().zip(&seen).filter(|(key, seen)| **seen && key.coalesced) {
-        if let Some(group) = index.get(key.text.as_str()).and_then(|at| groups.get_mut(*at)) {
-            group.coalesced = true;
-        }
-    }
-    let encoders = trace.encoders.as_deref();
-    let encoder_groups: Vec<Option<usize>> = encoders
-        .unwrap_or_default()
-        .iter()
-        .map(|encoder| index.get(key_of(keys, encoder.label)).copied())
-        .collect();
-    let stats = stats::stats_of(
-        trace,
-        ranked,
-        &group_of,
-        groups.len(),
-        &EncoderGroups::Of(&encoder_groups),
-    );
-    for (group, stats) in groups.iter_mut().zip(stats) {
-        group.stats = stats;
-        group.encoders_without_submission = encoders.map(|_| (0, 0));
-    }
-    for (encoder, at) in encoders.unwrap_or_default().iter().zip(&encoder_groups) {
-        let group = at.and_then(|at| groups.get_mut(at));
-        if let Some((without, all)) = group.and_then(|group| group.encoders_without_submission.as_mut()) {
-            *all += 1;
-            *without += u64::from(!encoder.has_gpu_rows);
-        }
-    }
-    sorted(groups)
-}
-
-fn group(key: String, stats: Stats) -> Group {
-    Group {
-        key,
-        coalesced: false,
-        encoders_without_submission: None,
-        stats,
-    }
-}
-
-fn sorted(mut groups: Vec<Group>) -> Attribution {
-    groups.sort_by(|a, b| b.stats.total.cmp(&a.stats.total).then_with(|| a.key.cmp(&b.key)));
-    Attribution { groups }
 }
 
 #[cfg(test)]
@@ -632,7 +546,7 @@ mod tests {
             builder.build()
         };
         let keys = |index| {
-            attribute(&trace(index), &GroupBy::Phase)
+            attribute(&trace(index), &GroupBy::Phase(PhaseNames::default()))
                 .groups
                 .into_iter()
                 .map(|g| g.key)
@@ -650,7 +564,7 @@ mod tests {
             .submission(5000, 900, "Compute", "", "tone")
             .coalesced();
         let trace = builder.build();
-        let groups = attribute(&trace, &GroupBy::Phase).groups;
+        let groups = attribute(&trace, &GroupBy::Phase(PhaseNames::default())).groups;
         let rows: Vec<_> = groups
             .iter()
             .map(|g| (g.key.as_str(), g.stats.total.0, g.coalesced))
@@ -668,7 +582,7 @@ mod tests {
             .encoder(1, "p", "", Some(5), true)
             .encoder(2, "p", "", Some(5), false);
         let trace = builder.build();
-        let groups = attribute(&trace, &GroupBy::Phase).groups;
+        let groups = attribute(&trace, &GroupBy::Phase(PhaseNames::default())).groups;
         let rows: Vec<_> = groups
             .iter()
             .map(|g| (g.key.as_str(), g.stats.total.0, g.encoders_without_submission))

@@ -1,11 +1,17 @@
 //! Numbers of one trial: a [`Trace`](crate::model::Trace) and a grouping give [`Group`]s with [`Stats`]. Pure: no IO, nothing fails.
 //!
-//! `group` knows how a submission gets its key (bucket, encoder family, phase, channel), `stats` the
-//! percentiles and the interval union, `kernels` the kernel families, `gaps` the time between submissions.
+//! `group` knows how a submission gets its key (bucket, encoder family, phase, channel), `groupings` makes the groups of
+//! all of them at once, `stats` the percentiles and the interval union, `kernels` the kernel families, `label_map` the
+//! names of phases across engines, `gaps` the time between submissions. `cells`, `radix` and `foremost` are what makes that linear in the submissions.
 
+mod cells;
+pub(crate) mod foremost;
 pub mod gaps;
 pub mod group;
+pub(crate) mod groupings;
 pub mod kernels;
+pub mod label_map;
+mod radix;
 pub mod stats;
 
 #[cfg(test)]
@@ -14,6 +20,7 @@ pub(crate) mod fixture;
 pub use gaps::{Gap, GapBand, Gaps, gaps};
 pub use group::{Attribution, Buckets, GroupBy, Key, attribute, encoder_family, is_real_label, phase};
 pub use kernels::{KernelFamilies, KernelRule, KernelRules};
+pub use label_map::{LabelMap, LabelMatches, LabelRule, MappedSide, PhaseNames, label_matches};
 
 use crate::model::{Nanos, Timestamp};
 

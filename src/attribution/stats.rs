@@ -1,12 +1,13 @@
 //! Percentiles, the interval union, and the [`Stats`] of all groups of a grouping at once.
 //!
-//! Durations are sorted once per trace and dealt out to the groups in order, so each group's list arrives
-//! sorted; busy time comes from one walk over the submissions, which are sorted by start.
+//! Each kind of value is sorted once per trace and dealt out to the groups in order, so each group's list arrives
+//! sorted; busy time comes from one walk over the submissions, which are sorted by start. Nothing is hashed or sorted
+//! per group, and a submission's group is looked up by its cell.
 
-use std::collections::HashSet;
-
+use super::cells::{Cells, Grouping, place};
+use super::radix::{self, Tagged};
 use super::{Durations, Latency, Stats};
-use crate::model::{EncoderId, Nanos, Trace, Window};
+use crate::model::{CommandBufferId, EncoderId, Nanos, Submission, Trace, Window};
 
 /// Median of sorted values: the middle one, or the mean of the middle two; `None` for none.
 pub fn median(sorted: &[u64]) -> Option<f64> {
@@ -56,141 +57,221 @@ impl Union {
     }
 }
 
-/// Durations and latencies in their order, each with the index of its submission: sorted once, used by every grouping.
-#[derive(Debug)]
-pub(crate) struct Ranked {
-    by_duration: Vec<(Nanos, usize)>,
-    /// Only those that have a latency.
-    by_latency: Vec<(Nanos, usize)>,
-}
-
-impl Ranked {
-    pub(crate) fn new(trace: &Trace) -> Self {
-        let all = || trace.submissions.iter().enumerate();
-        let mut by_duration: Vec<(Nanos, usize)> = all().map(|(at, s)| (s.duration, at)).collect();
-        let mut by_latency: Vec<(Nanos, usize)> = all().filter_map(|(at, s)| Some((s.latency?, at))).collect();
-        by_duration.sort_unstable();
-        by_latency.sort_unstable();
-        Ranked {
-            by_duration,
-            by_latency,
-        }
+/// Statistics of the groups of each grouping, aligned with its keys.
+///
+/// One kind of value after the other is sorted and used by every grouping, so that only one is held twice at a time.
+pub(super) fn stats_of(trace: &Trace, cells: &Cells, groupings: &[Grouping]) -> Vec<Vec<Stats>> {
+    let mut all = sums(trace, cells, groupings);
+    let durations = ranked(trace, cells, |s| Some(s.duration.0));
+    for_each_group(&durations, cells, groupings, &mut all, |sorted, stats| {
+        stats.durations = durations_of(sorted, stats.total);
+    });
+    drop(durations);
+    let latencies = ranked(trace, cells, |s| s.latency.map(|latency| latency.0));
+    for_each_group(&latencies, cells, groupings, &mut all, |sorted, stats| {
+        stats.latency = latency_of(sorted)
+    });
+    drop(latencies);
+    let encoders = distinct_ids(trace, cells, |s| s.encoder.map(EncoderId::get));
+    for (grouping, groups) in groupings.iter().zip(&mut all) {
+        count_ids(&encoders, grouping, groups, |stats| &mut stats.encoders);
     }
+    cpu_encode(trace, &encoders, groupings, &mut all);
+    drop(encoders);
+    let buffers = distinct_ids(trace, cells, |s| s.command_buffer.map(CommandBufferId::get));
+    for (grouping, groups) in groupings.iter().zip(&mut all) {
+        count_ids(&buffers, grouping, groups, |stats| &mut stats.command_buffers);
+    }
+    all
 }
 
-/// Which group an encoder belongs to by its own label.
-pub(crate) enum EncoderGroups<'a> {
-    /// Groups that say nothing about encoders (buckets, channels): no CPU encoding time.
-    None,
-    /// Aligned with the encoders list; `None` when no submission has such a key.
-    Of(&'a [Option<usize>]),
-}
-
-/// Statistics of `count` groups: `group_of` is aligned with the trace's submissions, each below `count`.
-pub(crate) fn stats_of(
-    trace: &Trace,
-    ranked: &Ranked,
-    group_of: &[usize],
-    count: usize,
-    encoder_groups: &EncoderGroups<'_>,
-) -> Vec<Stats> {
+/// Counts, totals and busy times.
+fn sums(trace: &Trace, cells: &Cells, groupings: &[Grouping]) -> Vec<Vec<Stats>> {
     debug_assert!(
         trace.submissions.is_sorted_by_key(|s| s.start),
         "a trace is sorted by start"
     );
-    let mut groups = vec![Stats::default(); count];
-    let mut unions = vec![Union::default(); count];
-    for (submission, &group) in trace.submissions.iter().zip(group_of) {
-        if let (Some(stats), Some(union)) = (groups.get_mut(group), unions.get_mut(group)) {
-            stats.submissions += 1;
-            stats.total.0 = stats.total.0.saturating_add(submission.duration.0);
-            union.add(submission.start.0, submission.end().0, trace.window);
-        }
-    }
-    let durations = deal(&ranked.by_duration, group_of, count);
-    let latencies = deal(&ranked.by_latency, group_of, count);
-    let encoders = distinct(trace, group_of, count, |s| s.encoder.map(EncoderId::get));
-    let buffers = distinct(trace, group_of, count, |s| s.command_buffer.map(|id| id.get()));
-    let encode = match encoder_groups {
-        EncoderGroups::None => Vec::new(),
-        EncoderGroups::Of(groups) => cpu_encode(trace, groups, count),
-    };
-    for (group, stats) in groups.iter_mut().enumerate() {
-        stats.busy = Nanos(unions.get(group).map_or(0, |union| union.length));
-        stats.durations = durations
-            .get(group)
-            .and_then(|sorted| durations_of(sorted, stats.total));
-        stats.latency = latencies.get(group).and_then(|sorted| latency_of(sorted));
-        stats.encoders = encoders.as_ref().and_then(|counts| counts.get(group).copied());
-        stats.command_buffers = buffers.as_ref().and_then(|counts| counts.get(group).copied());
-        stats.cpu_encode = encode.get(group).copied().flatten();
-    }
-    groups
-}
-
-/// All counted submissions as one group.
-pub(crate) fn all(trace: &Trace, ranked: &Ranked) -> Stats {
-    let group_of = vec![0; trace.submissions.len()];
-    let encoders = vec![Some(0); trace.encoders.as_ref().map_or(0, Vec::len)];
-    stats_of(trace, ranked, &group_of, 1, &EncoderGroups::Of(&encoders))
-        .pop()
-        .unwrap_or_default()
-}
-
-/// Deals values out to their groups in the given order.
-fn deal(order: &[(Nanos, usize)], group_of: &[usize], count: usize) -> Vec<Vec<u64>> {
-    let mut dealt = vec![Vec::new(); count];
-    for &(Nanos(ns), at) in order {
-        if let Some(values) = group_of.get(at).and_then(|&group| dealt.get_mut(group)) {
-            values.push(ns);
-        }
-    }
-    dealt
-}
-
-/// Distinct ids per group; `None` when no submission of the trace has such an id.
-fn distinct(
-    trace: &Trace,
-    group_of: &[usize],
-    count: usize,
-    id: impl Fn(&crate::model::Submission) -> Option<u64>,
-) -> Option<Vec<u64>> {
-    let mut pairs: Vec<(usize, u64)> = trace
-        .submissions
+    let mut by_cell = vec![(0u64, 0u64); cells.count()];
+    let mut unions: Vec<Vec<Union>> = groupings
         .iter()
-        .zip(group_of)
-        .filter_map(|(s, &group)| Some((group, id(s)?)))
+        .map(|grouping| vec![Union::default(); grouping.keys.len()])
         .collect();
-    if pairs.is_empty() {
-        return None;
+    for (submission, &cell) in trace.submissions.iter().zip(&cells.of) {
+        let cell = place(cell);
+        if let Some((submissions, total)) = by_cell.get_mut(cell) {
+            *submissions += 1;
+            *total = total.saturating_add(submission.duration.0);
+        }
+        let (start, end) = (submission.start.0, submission.end().0);
+        for (grouping, unions) in groupings.iter().zip(&mut unions) {
+            if let Some(union) = grouping
+                .of_cell
+                .get(cell)
+                .and_then(|&group| unions.get_mut(place(group)))
+            {
+                union.add(start, end, trace.window);
+            }
+        }
     }
-    pairs.sort_unstable();
-    pairs.dedup();
-    let mut counts = vec![0; count];
-    for (group, _) in pairs {
-        if let Some(count) = counts.get_mut(group) {
+    let groups_of = |(grouping, unions): (&Grouping, Vec<Union>)| {
+        let busy = |union: Union| Stats {
+            busy: Nanos(union.length),
+            ..Stats::default()
+        };
+        let mut groups: Vec<Stats> = unions.into_iter().map(busy).collect();
+        for (&group, &(submissions, total)) in grouping.of_cell.iter().zip(&by_cell) {
+            if let Some(stats) = groups.get_mut(place(group)) {
+                stats.submissions += submissions;
+                stats.total.0 = stats.total.0.saturating_add(total);
+            }
+        }
+        groups
+    };
+    groupings.iter().zip(unions).map(groups_of).collect()
+}
+
+/// The values that submissions have, in their order.
+fn ranked(trace: &Trace, cells: &Cells, value: impl Fn(&Submission) -> Option<u64>) -> Vec<Tagged> {
+    let mut ranked: Vec<Tagged> = Vec::with_capacity(trace.submissions.len());
+    let submissions = trace.submissions.iter().zip(&cells.of);
+    ranked.extend(submissions.filter_map(|(s, &cell)| Some(Tagged { value: value(s)?, cell })));
+    radix::sort(&mut ranked);
+    ranked
+}
+
+/// Gives each group of each grouping its values, which arrive in their order because all of them are in order.
+fn for_each_group(
+    ranked: &[Tagged],
+    cells: &Cells,
+    groupings: &[Grouping],
+    all: &mut [Vec<Stats>],
+    mut set: impl FnMut(&[u64], &mut Stats),
+) {
+    let mut by_cell = vec![0usize; cells.count()];
+    for tagged in ranked {
+        if let Some(count) = by_cell.get_mut(place(tagged.cell)) {
             *count += 1;
         }
     }
-    Some(counts)
+    let mut dealt = vec![0; ranked.len()];
+    for (grouping, groups) in groupings.iter().zip(all) {
+        if let [whole] = groups.as_mut_slice() {
+            for (slot, tagged) in dealt.iter_mut().zip(ranked) {
+                *slot = tagged.value;
+            }
+            set(&dealt, whole);
+            continue;
+        }
+        let mut ends = vec![0usize; groups.len()];
+        for (&group, count) in grouping.of_cell.iter().zip(&by_cell) {
+            if let Some(end) = ends.get_mut(place(group)) {
+                *end += count;
+            }
+        }
+        let mut before = 0;
+        for end in &mut ends {
+            before += std::mem::replace(end, before);
+        }
+        for tagged in ranked {
+            let group = grouping.of_cell.get(place(tagged.cell));
+            if let Some(end) = group.and_then(|&group| ends.get_mut(place(group))) {
+                if let Some(slot) = dealt.get_mut(*end) {
+                    *slot = tagged.value;
+                }
+                *end += 1;
+            }
+        }
+        let mut start = 0;
+        for (stats, end) in groups.iter_mut().zip(ends) {
+            set(dealt.get(start..end).unwrap_or_default(), stats);
+            start = end;
+        }
+    }
+}
+
+/// The ids of submissions, in their order, each once per cell.
+fn distinct_ids(trace: &Trace, cells: &Cells, id: impl Fn(&Submission) -> Option<u64>) -> Vec<Tagged> {
+    let mut ids = ranked(trace, cells, id);
+    // Not all repeats: those of one id need not be together when it has several cells.
+    ids.dedup();
+    ids
+}
+
+/// Distinct ids per group; nothing when no submission of the trace has such an id.
+fn count_ids(
+    ids: &[Tagged],
+    grouping: &Grouping,
+    groups: &mut [Stats],
+    count: impl Fn(&mut Stats) -> &mut Option<u64>,
+) {
+    if ids.is_empty() {
+        return;
+    }
+    let mut met = vec![0u64; groups.len()];
+    // Equal ids stand together, so a group needs to know only the one that it met last: by where that id begins.
+    let mut last = vec![usize::MAX; groups.len()];
+    let mut before = None;
+    let mut first = 0;
+    for (at, tagged) in ids.iter().enumerate() {
+        if before != Some(tagged.value) {
+            before = Some(tagged.value);
+            first = at;
+        }
+        let group = grouping.of_cell.get(place(tagged.cell)).map(|&group| place(group));
+        if let Some((met, last)) = group.and_then(|group| Some((met.get_mut(group)?, last.get_mut(group)?))) {
+            *met += u64::from(*last != first);
+            *last = first;
+        }
+    }
+    for (stats, met) in groups.iter_mut().zip(met) {
+        *count(stats) = Some(met);
+    }
 }
 
 /// CPU encoding time per group, of encoders with a counted submission. `None` without an encoders list, and
 /// for a group none of whose encoders has such a time.
-fn cpu_encode(trace: &Trace, encoder_groups: &[Option<usize>], count: usize) -> Vec<Option<Nanos>> {
-    let mut sums = vec![None; count];
-    let Some(encoders) = &trace.encoders else { return sums };
-    let counted: HashSet<EncoderId> = trace.submissions.iter().filter_map(|s| s.encoder).collect();
-    for (encoder, group) in encoders.iter().zip(encoder_groups) {
-        let Some(sum) = group.and_then(|group| sums.get_mut(group)) else {
+fn cpu_encode(trace: &Trace, counted: &[Tagged], groupings: &[Grouping], all: &mut [Vec<Stats>]) {
+    let mut listed = Listed { counted, at: 0 };
+    for encoder in trace.encoders.iter().flatten() {
+        let Some(Nanos(ns)) = encoder.cpu_encode else { continue };
+        if !listed.has(encoder.id.get()) {
             continue;
-        };
-        if let (true, Some(Nanos(ns))) = (counted.contains(&encoder.id), encoder.cpu_encode) {
-            let Nanos(before) = sum.unwrap_or_default();
-            *sum = Some(Nanos(before.saturating_add(ns)));
+        }
+        for (grouping, groups) in groupings.iter().zip(&mut *all) {
+            let group = grouping.of_label.as_ref().map(|groups| groups.get(encoder.label));
+            if let Some(stats) = group.and_then(|group| groups.get_mut(place(group))) {
+                let Nanos(before) = stats.cpu_encode.unwrap_or_default();
+                stats.cpu_encode = Some(Nanos(before.saturating_add(ns)));
+            }
         }
     }
-    sums
+}
+
+/// Looks ids up that mostly come in an order, up or down: each is sought near the one before.
+struct Listed<'a> {
+    counted: &'a [Tagged],
+    at: usize,
+}
+
+impl Listed<'_> {
+    fn has(&mut self, id: u64) -> bool {
+        let mut step = 1;
+        // Widen around the last place until the id lies between both ends.
+        let (mut low, mut high) = (self.at, self.at);
+        let value = |at: usize| self.counted.get(at).map(|tagged| tagged.value);
+        while low > 0 && value(low).is_none_or(|value| value >= id) {
+            low = low.saturating_sub(step);
+            step *= 2;
+        }
+        step = 1;
+        while value(high).is_some_and(|value| value < id) {
+            high = high.saturating_add(step);
+            step *= 2;
+        }
+        let near = self.counted.get(low..high.saturating_add(1).min(self.counted.len()));
+        self.at = low + near.unwrap_or_default().partition_point(|tagged| tagged.value < id);
+        value(self.at) == Some(id)
+    }
 }
 
 fn durations_of(sorted: &[u64], total: Nanos) -> Option<Durations> {
@@ -215,7 +296,13 @@ fn latency_of(sorted: &[u64]) -> Option<Latency> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::attribution::Buckets;
     use crate::attribution::fixture::{Builder, window};
+
+    fn all(trace: &Trace) -> Stats {
+        let cells = Cells::new(trace, &Buckets::default());
+        stats_of(trace, &cells, &[cells.whole()]).pop().unwrap().pop().unwrap()
+    }
 
     #[test]
     fn b27_percentiles_and_medians_by_the_documented_definition() {
@@ -245,7 +332,7 @@ mod tests {
             builder.submission(at as u64 * 1000, duration, "Compute", "p", "e");
         }
         let trace = builder.build();
-        let durations = all(&trace, &Ranked::new(&trace)).durations.unwrap();
+        let durations = all(&trace).durations.unwrap();
         assert_eq!((durations.p50, durations.mean), (25.0, 40.0));
         assert_eq!(
             (durations.p95, durations.min, durations.max),
@@ -275,7 +362,7 @@ mod tests {
         builder.submission(50, 100, "Blit", "p", "e");
         let mut trace = builder.build();
         trace.window = window(0, 120);
-        let stats = all(&trace, &Ranked::new(&trace));
+        let stats = all(&trace);
         assert_eq!(
             (stats.submissions, stats.total, stats.busy),
             (2, Nanos(200), Nanos(120))
@@ -289,12 +376,12 @@ mod tests {
         builder.submission(20, 10, "Compute", "p", "e").ids(Some(1), None);
         builder.submission(40, 10, "Compute", "p", "e").ids(Some(2), None);
         let trace = builder.build();
-        let stats = all(&trace, &Ranked::new(&trace));
+        let stats = all(&trace);
         assert_eq!((stats.encoders, stats.command_buffers), (Some(2), Some(1)));
         let mut builder = Builder::new();
         builder.submission(0, 10, "Compute", "p", "e");
         let trace = builder.build();
-        let stats = all(&trace, &Ranked::new(&trace));
+        let stats = all(&trace);
         assert_eq!(
             (stats.encoders, stats.command_buffers, stats.cpu_encode),
             (None, None, None)
@@ -309,7 +396,7 @@ mod tests {
         builder.encoder(1, "p", "e", Some(300), true);
         builder.encoder(2, "p", "e", Some(5000), false);
         let trace = builder.build();
-        assert_eq!(all(&trace, &Ranked::new(&trace)).cpu_encode, Some(Nanos(300)));
+        assert_eq!(all(&trace).cpu_encode, Some(Nanos(300)));
     }
 
     #[test]
@@ -319,14 +406,14 @@ mod tests {
         builder.submission(20, 10, "Compute", "p", "e");
         builder.submission(40, 10, "Compute", "p", "e").latency(20);
         let trace = builder.build();
-        let latency = all(&trace, &Ranked::new(&trace)).latency.unwrap();
+        let latency = all(&trace).latency.unwrap();
         assert_eq!((latency.samples, latency.p50, latency.p95), (2, 30.0, Nanos(40)));
     }
 
     #[test]
     fn a_trace_without_submissions_has_zeros_and_no_percentiles() {
         let trace = Builder::new().build();
-        let stats = all(&trace, &Ranked::new(&trace));
+        let stats = all(&trace);
         assert_eq!((stats.submissions, stats.total, stats.busy), (0, Nanos(0), Nanos(0)));
         assert_eq!(stats.durations, None);
     }

@@ -6,26 +6,29 @@ use std::path::{Path, PathBuf};
 use clap::Args;
 
 use super::judging::JudgingArgs;
+use super::layers::{ConfigFileArgs, Layers};
 use super::output::{OutputPlan, to_stdout, width};
 use super::progress::Bar;
 use super::values::{ReadArgs, parse_time, parse_units};
 use super::{Console, ExitStatus, Stop, print_warning};
 use crate::analysis::{Outcome, Request, SideRequest, analyse};
-use crate::attribution::{Buckets, KernelRules};
+use crate::attribution::Buckets;
 use crate::compare::gate::GateResult;
 use crate::compare::{Baseline, CompareOptions, TrialOptions};
+use crate::config::unit_name;
 use crate::error::{Error, Result};
 use crate::join::{JoinOptions, ProcessChoice, TimingChoice};
-use crate::model::{Nanos, Timestamp, WindowRule};
+use crate::model::{Nanos, Timestamp, WindowRule, WindowSpan};
 use crate::parallel::Jobs;
 use crate::recording::ReadOptions;
-use crate::report::{self, Format, ReportOptions};
+use crate::report::{self, Format, GateName, ReportOptions};
 
 const COMPARE_EXAMPLES: &str = "\
 Examples:
   trace-attr compare --a hf2q-1 hf2q-2 hf2q-3 --b llama-1 llama-2 llama-3 --tokens 64
   trace-attr compare --a new.trace --b old.trace --tokens-a 64 --tokens-b 128 -o report.md
   trace-attr compare --a new --b old --process 'hf2q*' --skip-first 200ms --buckets 5us,50us,500us
+  trace-attr compare --a new --b old --window signpost:decode --tokens 64
 
 A is what you work on, B what you compare it to: a positive delta means that A takes longer.";
 
@@ -49,7 +52,7 @@ pub(super) struct CompareArgs {
     #[arg(
         long,
         value_name = "FILE",
-        conflicts_with_all = ["b", "tokens_b", "units_b", "process_b", "from_b", "to_b", "skip_first_b"],
+        conflicts_with_all = ["b", "tokens_b", "units_b", "process_b", "window_b", "from_b", "to_b", "skip_first_b"],
         help_heading = "Sides"
     )]
     baseline: Option<PathBuf>,
@@ -90,125 +93,148 @@ pub(super) struct ReportArgs {
 pub(super) struct SharedArgs {
     /// Tokens per trial: one number, or one per trial (64,64,128); short for --units N --unit token
     #[arg(long, value_name = "N", value_delimiter = ',', value_parser = parse_units, conflicts_with = "units", help_heading = "Units")]
-    tokens: Vec<u64>,
+    pub(super) tokens: Vec<u64>,
     /// Units per trial: one number, or one per trial (64,64,128)
     #[arg(long, value_name = "N", value_delimiter = ',', value_parser = parse_units, help_heading = "Units")]
-    units: Vec<u64>,
+    pub(super) units: Vec<u64>,
     /// What a unit is called [default: token]
-    #[arg(long, value_name = "WORD", value_parser = parse_unit, conflicts_with = "tokens", help_heading = "Units")]
-    unit: Option<String>,
+    #[arg(long, value_name = "WORD", value_parser = unit_name, conflicts_with = "tokens", help_heading = "Units")]
+    pub(super) unit: Option<String>,
     /// Which process: a name, a pid, a glob, or `all` [default: the recorded one]
     #[arg(long, value_name = "NAME|PID|GLOB", help_heading = "What counts")]
-    process: Option<String>,
-    /// Which table the GPU times come from
-    #[arg(long, value_name = "TABLE", default_value = "auto", help_heading = "What counts")]
-    timing: TimingChoice,
+    pub(super) process: Option<String>,
+    /// Which table the GPU times come from [default: auto]
+    #[arg(long, value_name = "TABLE", help_heading = "What counts")]
+    pub(super) timing: Option<TimingChoice>,
+    /// Count equal work only: signpost:NAME, or quiet:GAP (the longest stretch without a longer pause)
+    ///
+    /// signpost:NAME is the interval of that name, exactly, of the chosen process (table `os-signpost`); of several
+    /// it goes from the first start to the last end, and says so. quiet:GAP is the longest stretch of submissions with
+    /// no pause longer than GAP between them, such as quiet:10ms.
+    #[arg(long, value_name = "RULE", help_heading = "What counts")]
+    pub(super) window: Option<WindowSpan>,
     /// Count submissions that start at or after this time of the recording (1.25s, 800ms)
     #[arg(long, value_name = "TIME", value_parser = parse_time, help_heading = "What counts")]
-    from: Option<Nanos>,
+    pub(super) from: Option<Nanos>,
     /// Count submissions that start before this time of the recording
     #[arg(long, value_name = "TIME", value_parser = parse_time, help_heading = "What counts")]
-    to: Option<Nanos>,
-    /// Leave out this much after the process's first submission
+    pub(super) to: Option<Nanos>,
+    /// Leave out this much after the process's first submission, or the window's with --window
     #[arg(long, value_name = "TIME", value_parser = parse_time, help_heading = "What counts")]
-    skip_first: Option<Nanos>,
+    pub(super) skip_first: Option<Nanos>,
     /// Bucket edges [default: 2us,8us,32us,80us]
     #[arg(long, value_name = "TIMES", help_heading = "Tables")]
-    buckets: Option<String>,
+    pub(super) buckets: Option<String>,
     /// Kernel family rules (TOML), tried before the built-in ones
     ///
     /// Each rule is `[[rule]]` with a `prefix` of the name behind `kernel_` and the `family` that it means; the first
     /// that fits counts.
     #[arg(long, value_name = "FILE", help_heading = "Tables")]
-    kernel_rules: Option<PathBuf>,
+    pub(super) kernel_rules: Option<PathBuf>,
+    /// Names of phases that are the same on both sides (TOML)
+    ///
+    /// Each entry is `[[phase]]` with the phase's `name` and a regular expression for side A's phases (`a`), for side
+    /// B's (`b`) or both. An expression is held against the phase as the report calls it without the map; the first entry
+    /// that fits counts. The report shows how much GPU time each entry took, and what none did.
+    #[arg(long, value_name = "FILE", help_heading = "Tables")]
+    pub(super) label_map: Option<PathBuf>,
     /// Go on without inputs that cannot be used; they are named in every format, and the exit status is 3
     #[arg(long, help_heading = "Reading")]
-    keep_going: bool,
+    pub(super) keep_going: bool,
     /// How many inputs, and files of a folder, are read at once [default: one per core]
     #[arg(long, value_name = "N", help_heading = "Reading")]
-    jobs: Option<NonZeroUsize>,
+    pub(super) jobs: Option<NonZeroUsize>,
     #[command(flatten)]
-    read: ReadArgs,
+    pub(super) read: ReadArgs,
+    #[command(flatten)]
+    pub(super) config: ConfigFileArgs,
+    /// Whether the command line has --unit.
+    #[arg(skip)]
+    pub(super) unit_given: bool,
 }
 
 /// What is shown, and where it goes.
 #[derive(Debug, Args)]
-struct ShowArgs {
+pub(super) struct ShowArgs {
     /// Show every kernel name
     #[arg(long, help_heading = "Tables")]
-    kernels: bool,
+    pub(super) kernels: bool,
     /// Show the values of each trial
     #[arg(long, help_heading = "Tables")]
-    trials: bool,
-    /// How many of the slowest submissions and longest gaps to show
-    #[arg(long, value_name = "K", default_value_t = 5, help_heading = "Tables")]
-    slowest: u16,
+    pub(super) trials: bool,
+    /// How many of the slowest submissions and longest gaps to show [default: 5]
+    #[arg(long, value_name = "K", help_heading = "Tables")]
+    pub(super) slowest: Option<u16>,
     /// Format on standard output [default: terminal, or none when --output is given]
     #[arg(long, value_name = "FORMAT", help_heading = "Output")]
-    format: Option<Format>,
-    /// Also write a file, in the format of its extension (.txt, .json, .md); can be given several times
-    #[arg(short, long, value_name = "FILE", help_heading = "Output")]
-    output: Vec<PathBuf>,
+    pub(super) format: Option<Format>,
+    /// Also write a file; can be given several times
+    ///
+    /// FILE has the format of its extension: .txt (terminal), .json, .md (markdown), .csv, .xml (junit). FORMAT=FILE has
+    /// the named one, whatever the extension: -o bencher=bench.json, -o markdown=$GITHUB_STEP_SUMMARY. Files are replaced
+    /// whole or not at all; only the step summary of a GitHub job keeps what it holds, and its limit.
+    #[arg(short, long, value_name = "[FORMAT=]FILE", help_heading = "Output")]
+    pub(super) output: Vec<PathBuf>,
+    /// What this comparison is called in CI: comment marker, test suite, annotations [default: the command]
+    #[arg(long, value_name = "NAME", help_heading = "Output")]
+    pub(super) gate_name: Option<GateName>,
     /// Show the command line, and what the recordings say of arguments, user paths and device names
     #[arg(long, help_heading = "Output")]
-    show_private: bool,
+    pub(super) show_private: bool,
 }
 
 /// What `compare` can set for one side alone.
 #[derive(Debug, Args)]
-struct PerSideArgs {
+pub(super) struct PerSideArgs {
     /// --tokens of side A
     #[arg(long, value_name = "N", value_delimiter = ',', value_parser = parse_units, conflicts_with_all = ["tokens", "units"], requires = "tokens_b", help_heading = "Units")]
-    tokens_a: Vec<u64>,
+    pub(super) tokens_a: Vec<u64>,
     /// --tokens of side B
     #[arg(long, value_name = "N", value_delimiter = ',', value_parser = parse_units, conflicts_with_all = ["tokens", "units"], requires = "tokens_a", help_heading = "Units")]
-    tokens_b: Vec<u64>,
+    pub(super) tokens_b: Vec<u64>,
     /// --units of side A
     #[arg(long, value_name = "N", value_delimiter = ',', value_parser = parse_units, conflicts_with_all = ["tokens", "units", "tokens_a"], requires = "units_b", help_heading = "Units")]
-    units_a: Vec<u64>,
+    pub(super) units_a: Vec<u64>,
     /// --units of side B
     #[arg(long, value_name = "N", value_delimiter = ',', value_parser = parse_units, conflicts_with_all = ["tokens", "units", "tokens_b"], requires = "units_a", help_heading = "Units")]
-    units_b: Vec<u64>,
+    pub(super) units_b: Vec<u64>,
     /// --process of side A
     #[arg(long, value_name = "NAME|PID|GLOB", help_heading = "What counts")]
-    process_a: Option<String>,
+    pub(super) process_a: Option<String>,
     /// --process of side B
     #[arg(long, value_name = "NAME|PID|GLOB", help_heading = "What counts")]
-    process_b: Option<String>,
+    pub(super) process_b: Option<String>,
+    /// --window of side A
+    #[arg(long, value_name = "RULE", help_heading = "What counts")]
+    pub(super) window_a: Option<WindowSpan>,
+    /// --window of side B
+    #[arg(long, value_name = "RULE", help_heading = "What counts")]
+    pub(super) window_b: Option<WindowSpan>,
     /// --from of side A
     #[arg(long, value_name = "TIME", value_parser = parse_time, help_heading = "What counts")]
-    from_a: Option<Nanos>,
+    pub(super) from_a: Option<Nanos>,
     /// --from of side B
     #[arg(long, value_name = "TIME", value_parser = parse_time, help_heading = "What counts")]
-    from_b: Option<Nanos>,
+    pub(super) from_b: Option<Nanos>,
     /// --to of side A
     #[arg(long, value_name = "TIME", value_parser = parse_time, help_heading = "What counts")]
-    to_a: Option<Nanos>,
+    pub(super) to_a: Option<Nanos>,
     /// --to of side B
     #[arg(long, value_name = "TIME", value_parser = parse_time, help_heading = "What counts")]
-    to_b: Option<Nanos>,
+    pub(super) to_b: Option<Nanos>,
     /// --skip-first of side A
     #[arg(long, value_name = "TIME", value_parser = parse_time, help_heading = "What counts")]
-    skip_first_a: Option<Nanos>,
+    pub(super) skip_first_a: Option<Nanos>,
     /// --skip-first of side B
     #[arg(long, value_name = "TIME", value_parser = parse_time, help_heading = "What counts")]
-    skip_first_b: Option<Nanos>,
-}
-
-fn parse_unit(text: &str) -> Result<String, String> {
-    let plain =
-        !text.is_empty() && text.len() <= 24 && text.chars().all(|c| c.is_alphanumeric() || c == '-' || c == '_');
-    if plain {
-        Ok(text.to_owned())
-    } else {
-        Err("use one short word, such as frame".to_owned())
-    }
+    pub(super) skip_first_b: Option<Nanos>,
 }
 
 /// What one side's own options override.
 struct Own<'a> {
     units: &'a [u64],
     process: Option<&'a String>,
+    window: Option<&'a WindowSpan>,
     from: Option<Nanos>,
     to: Option<Nanos>,
     skip_first: Option<Nanos>,
@@ -234,15 +260,12 @@ impl SharedArgs {
         };
         let process = own.process.or(self.process.as_ref());
         let window = WindowRule {
+            span: own.window.or(self.window.as_ref()).cloned().unwrap_or_default(),
             from: own.from.or(self.from).map(|at| Timestamp(at.0)),
             to: own.to.or(self.to).map(|at| Timestamp(at.0)),
             skip_first: own.skip_first.or(self.skip_first),
-        };
-        if let (Some(from), Some(to)) = (window.from, window.to)
-            && from >= to
-        {
-            return Err(Error::usage("--from must lie before --to"));
         }
+        .checked()?;
         if inputs.iter().filter(|input| input.as_os_str() == "-").count() > 1 {
             return Err(Error::usage("`-` is given twice: standard input can be read once"));
         }
@@ -259,25 +282,38 @@ impl SharedArgs {
         })
     }
 
-    fn trial(&self, slowest: u16) -> Result<TrialOptions> {
+    fn trial(&self, layers: &Layers, slowest: usize) -> Result<TrialOptions> {
         let buckets = match &self.buckets {
             Some(text) => Buckets::parse(text)?,
             None => Buckets::default(),
         };
-        let kernel_rules = match &self.kernel_rules {
-            Some(path) => {
-                let origin = path.display().to_string();
-                let text =
-                    std::fs::read_to_string(path).map_err(|error| Error::io("open it", error).with_origin(&origin))?;
-                KernelRules::with_user(&text).map_err(|error| error.with_origin(origin))?
-            }
-            None => KernelRules::default(),
-        };
         Ok(TrialOptions {
             buckets,
-            kernel_rules,
-            slowest: usize::from(slowest),
+            kernel_rules: layers.kernel_rules(self.kernel_rules.as_deref())?,
+            slowest,
+            ..TrialOptions::default()
         })
+    }
+
+    /// Files that are read besides the trials.
+    fn files<'a>(&'a self, layers: &'a Layers) -> impl Iterator<Item = &'a PathBuf> {
+        layers.files().chain(self.named_files())
+    }
+
+    /// Those of them that options name.
+    pub(super) fn named_files(&self) -> impl Iterator<Item = &PathBuf> {
+        self.kernel_rules.iter().chain(&self.label_map)
+    }
+
+    /// Where reports go: never over something that is read.
+    fn plan<'a>(
+        &'a self,
+        show: &ShowArgs,
+        layers: &'a Layers,
+        read: impl IntoIterator<Item = &'a PathBuf>,
+    ) -> Result<OutputPlan> {
+        let read: Vec<&PathBuf> = read.into_iter().chain(self.files(layers)).collect();
+        OutputPlan::new(&show.output, &read)
     }
 
     /// The request of one or two sides.
@@ -287,24 +323,34 @@ impl SharedArgs {
         b: Option<SideRequest>,
         baseline: Option<Baseline>,
         judging: CompareOptions,
-        slowest: u16,
+        layers: &Layers,
+        slowest: usize,
     ) -> Result<Request> {
-        if self.unit.is_some() && a.units.is_empty() && b.as_ref().is_none_or(|b| b.units.is_empty()) {
+        if self.unit_given && a.units.is_empty() && b.as_ref().is_none_or(|b| b.units.is_empty()) {
             return Err(Error::usage("--unit names what --units counts, which is not given")
                 .with_help("give the number with --units N"));
         }
         Ok(Request {
-            trial: self.trial(slowest)?,
+            trial: self.trial(layers, slowest)?,
             a,
             b,
-            timing: self.timing,
+            timing: self.timing.unwrap_or_default(),
             unit: self.unit.clone().unwrap_or_else(|| "token".to_owned()),
             read: ReadOptions {
                 jobs: self.jobs.map(Jobs::new).unwrap_or_default(),
                 ..self.read.options()
             },
             baseline,
-            compare: judging,
+            compare: CompareOptions {
+                label_map: layers.label_map(self.label_map.as_deref())?,
+                hints: layers
+                    .file
+                    .hints
+                    .as_ref()
+                    .map(|hints| hints.value.clone())
+                    .unwrap_or_default(),
+                ..judging
+            },
             keep_going: self.keep_going,
         })
     }
@@ -327,15 +373,12 @@ fn analysed(request: &Request, console: Console) -> Result<Outcome> {
 }
 
 impl ShowArgs {
-    /// Analyses and writes the report to where it was asked for; `files` are read besides the trials.
-    fn run(&self, request: &Request, files: &[&PathBuf], console: Console) -> Result<ExitStatus, Stop> {
-        let sides = request
-            .a
-            .inputs
-            .iter()
-            .chain(request.b.iter().flat_map(|side| &side.inputs));
-        let inputs: Vec<&PathBuf> = sides.chain(files.iter().copied()).collect();
-        let plan = OutputPlan::new(&self.output, &inputs)?;
+    fn slowest(&self) -> usize {
+        self.slowest.map_or(5, usize::from)
+    }
+
+    /// Analyses and writes the report to where it was asked for.
+    fn run(&self, request: &Request, layers: &Layers, plan: &OutputPlan, console: Console) -> Result<ExitStatus, Stop> {
         let outcome = analysed(request, console)?;
         let comparison = &outcome.comparison;
         let status = status(&outcome);
@@ -345,9 +388,16 @@ impl ShowArgs {
             show_kernels: self.kernels,
             show_trials: self.trials,
             show_private: self.show_private,
+            gate_name: self.gate_name.clone(),
+            markdown_bytes: ReportOptions::default().markdown_bytes,
             command: Some(std::env::args().collect::<Vec<_>>().join(" ")),
+            config: layers.shown_name(),
         };
-        plan.write(|format, out| report::write(comparison, format, &options(100, false), out))?;
+        plan.write(|format, room, out| {
+            let mut options = options(100, false);
+            options.markdown_bytes = room.unwrap_or(options.markdown_bytes);
+            report::write(comparison, format, &options, out)
+        })?;
         if plan.is_empty() || self.format.is_some() {
             let format = self.format.unwrap_or(Format::Terminal);
             to_stdout(status, |out| {
@@ -363,13 +413,23 @@ pub(super) fn compare(args: CompareArgs, console: Console) -> Result<ExitStatus,
         a,
         b,
         baseline,
-        name_a,
-        name_b,
-        shared,
-        show,
-        per_side,
-        judging,
+        mut name_a,
+        mut name_b,
+        mut shared,
+        mut show,
+        mut per_side,
+        mut judging,
     } = args;
+    let mut layers = Layers::load(&shared.config)?;
+    layers.fill(&mut shared, Some(&mut per_side));
+    layers.fill_show(&mut show);
+    layers.fill_names(&mut name_a, &mut name_b);
+    layers.fill_judging(&mut judging);
+    let plan = shared.plan(
+        &show,
+        &layers,
+        a.iter().chain(&b).chain(&baseline).chain(judging.files()),
+    )?;
     let options = judging.options()?;
     let private = show.show_private;
     let pick = |tokens: &'_ [u64], units: &'_ [u64]| {
@@ -392,6 +452,7 @@ pub(super) fn compare(args: CompareArgs, console: Console) -> Result<ExitStatus,
         &Own {
             units: &units_a,
             process: per_side.process_a.as_ref(),
+            window: per_side.window_a.as_ref(),
             from: per_side.from_a,
             to: per_side.to_a,
             skip_first: per_side.skip_first_a,
@@ -404,6 +465,7 @@ pub(super) fn compare(args: CompareArgs, console: Console) -> Result<ExitStatus,
         &Own {
             units: &units_b,
             process: per_side.process_b.as_ref(),
+            window: per_side.window_b.as_ref(),
             from: per_side.from_b,
             to: per_side.to_b,
             skip_first: per_side.skip_first_b,
@@ -411,7 +473,6 @@ pub(super) fn compare(args: CompareArgs, console: Console) -> Result<ExitStatus,
         private,
     )?;
     let stored = baseline.as_deref().map(read_baseline).transpose()?;
-    let files: Vec<&PathBuf> = baseline.iter().chain(judging.files()).collect();
     let (b, stored) = match stored {
         Some(mut stored) => {
             if let Some(name) = b.name {
@@ -421,8 +482,8 @@ pub(super) fn compare(args: CompareArgs, console: Console) -> Result<ExitStatus,
         }
         None => (Some(b), None),
     };
-    let request = shared.request(a, b, stored, options, show.slowest)?;
-    show.run(&request, &files, console)
+    let request = shared.request(a, b, stored, options, &layers, show.slowest())?;
+    show.run(&request, &layers, &plan, console)
 }
 
 /// A failed gate first; then a trial that is missing, or a gate that cannot judge.
@@ -448,6 +509,7 @@ fn read_baseline(path: &Path) -> Result<Baseline> {
 const NOTHING_OF_ITS_OWN: Own<'static> = Own {
     units: &[],
     process: None,
+    window: None,
     from: None,
     to: None,
     skip_first: None,
@@ -457,17 +519,23 @@ pub(super) fn report(args: ReportArgs, console: Console) -> Result<ExitStatus, S
     let ReportArgs {
         inputs,
         name,
-        shared,
-        show,
+        mut shared,
+        mut show,
     } = args;
+    let mut layers = Layers::load(&shared.config)?;
+    layers.fill(&mut shared, None);
+    layers.fill_show(&mut show);
+    let plan = shared.plan(&show, &layers, &inputs)?;
     let side = shared.side(inputs, name, &NOTHING_OF_ITS_OWN, show.show_private)?;
-    let request = shared.request(side, None, None, CompareOptions::default(), show.slowest)?;
-    show.run(&request, &[], console)
+    let request = shared.request(side, None, None, CompareOptions::default(), &layers, show.slowest())?;
+    show.run(&request, &layers, &plan, console)
 }
 
 /// Trials of one thing, analysed for another command than `report`.
-pub(super) fn one_side(shared: &SharedArgs, inputs: Vec<PathBuf>, console: Console) -> Result<Outcome> {
+pub(super) fn one_side(shared: &mut SharedArgs, inputs: Vec<PathBuf>, console: Console) -> Result<Outcome> {
+    let mut layers = Layers::load(&shared.config)?;
+    layers.fill(shared, None);
     let side = shared.side(inputs, None, &NOTHING_OF_ITS_OWN, false)?;
-    let request = shared.request(side, None, None, CompareOptions::default(), 0)?;
+    let request = shared.request(side, None, None, CompareOptions::default(), &layers, 0)?;
     analysed(&request, console)
 }

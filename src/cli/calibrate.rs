@@ -32,10 +32,10 @@ pub(super) struct CalibrateArgs {
     shared: SharedArgs,
 }
 
-pub(super) fn run(args: CalibrateArgs, console: Console) -> Result<ExitStatus, Stop> {
-    let inputs: Vec<&PathBuf> = args.inputs.iter().collect();
+pub(super) fn run(mut args: CalibrateArgs, console: Console) -> Result<ExitStatus, Stop> {
+    let inputs: Vec<&PathBuf> = args.inputs.iter().chain(args.shared.named_files()).collect();
     check(&args.output, &inputs)?;
-    let outcome = one_side(&args.shared, args.inputs.clone(), console)?;
+    let outcome = one_side(&mut args.shared, args.inputs.clone(), console)?;
     if let Some((input, _)) = outcome.missing.first() {
         // Noise of other trials than those asked for would be taken for the noise of all.
         return Err(

@@ -22,41 +22,41 @@ pub(super) enum OnInconclusive {
 pub(super) struct JudgingArgs {
     /// Fail (exit 1) when GPU busy time is shown to be more than this slower (3, 3%)
     #[arg(long, value_name = "P", value_parser = percent, help_heading = "Gate")]
-    fail_above: Option<Percent>,
+    pub(super) fail_above: Option<Percent>,
     /// Also gate a row: total, bucket:KEY, encoder:KEY, phase:KEY, channel:KEY, kernel:KEY; can be given several times
     ///
     /// Without its own limit a row takes that of --fail-above. Every gated row is printed, also when it passes.
     #[arg(long, value_name = "KEY[=P]", value_parser = limit, help_heading = "Gate")]
-    gate: Vec<Limit>,
+    pub(super) gate: Vec<Limit>,
     /// Changes within this count as none [default: 1%]
     #[arg(long, value_name = "P", value_parser = percent, help_heading = "Gate")]
-    margin: Option<Percent>,
+    pub(super) margin: Option<Percent>,
     /// What a limit inside the interval does [default: fail]
     #[arg(long, value_name = "HOW", help_heading = "Gate")]
-    on_inconclusive: Option<OnInconclusive>,
+    pub(super) on_inconclusive: Option<OnInconclusive>,
     /// Exceptions (TOML): rows that may be slower until a day
     ///
     /// Each is `[[accept]]` with `row`, `up_to` (percent), `until` (a day, UTC) and `why`.
     #[arg(long, value_name = "FILE", help_heading = "Gate")]
-    accept: Option<PathBuf>,
+    pub(super) accept: Option<PathBuf>,
     /// The day that exceptions are held against [default: today, UTC]
     #[arg(long, value_name = "DAY", requires = "accept", help_heading = "Gate")]
-    today: Option<jiff::civil::Date>,
+    pub(super) today: Option<jiff::civil::Date>,
     /// Show that this gate can fail: with side A made slower, made faster, and with the row gone
     #[arg(long, help_heading = "Gate")]
-    self_test: bool,
+    pub(super) self_test: bool,
     /// Take the k-th trial of A with the k-th of B (recorded one after the other, in changing order)
     #[arg(long, conflicts_with = "noise", help_heading = "Verdicts")]
-    paired: bool,
+    pub(super) paired: bool,
     /// Noise between sessions, from `trace-attr calibrate`: for single trials and for baselines
     #[arg(long, value_name = "FILE", help_heading = "Verdicts")]
-    noise: Option<PathBuf>,
+    pub(super) noise: Option<PathBuf>,
     /// Phases that are equal on both sides (a regular expression): shows when the machine changed
     #[arg(long, value_name = "REGEX", value_parser = regex, help_heading = "Verdicts")]
-    control: Option<regex::Regex>,
+    pub(super) control: Option<regex::Regex>,
     /// Compare although GPU, unit, window or work differ: what forbids it becomes a note
     #[arg(long, help_heading = "Verdicts")]
-    force: bool,
+    pub(super) force: bool,
 }
 
 fn percent(text: &str) -> std::result::Result<Percent, String> {
@@ -89,7 +89,7 @@ pub(super) fn read(path: &Path) -> Result<String> {
 }
 
 impl JudgingArgs {
-    /// Files that are read for it.
+    /// Files that these options read.
     pub(super) fn files(&self) -> impl Iterator<Item = &PathBuf> {
         self.accept.iter().chain(&self.noise)
     }
@@ -131,7 +131,7 @@ impl JudgingArgs {
                 today: self.today.unwrap_or_else(today),
                 self_test: self.self_test,
             }),
-            baseline: None,
+            ..CompareOptions::default()
         })
     }
 }

@@ -4,8 +4,10 @@
 
 mod analyse;
 mod calibrate;
+mod config;
 mod export;
 mod judging;
+mod layers;
 mod output;
 mod progress;
 mod rows;
@@ -78,6 +80,8 @@ enum Command {
     Rows(rows::RowsArgs),
     /// Write a bundle's tables as files, for a machine without Xcode
     Export(export::ExportArgs),
+    /// Show which options are in force, and where each came from
+    Config(Box<config::ConfigArgs>),
     /// Print a shell completion script
     Completions(shell::CompletionsArgs),
     /// Print the manual page
@@ -192,6 +196,7 @@ pub fn main() -> ExitCode {
         Command::Toc(args) => toc::run(args, console),
         Command::Rows(args) => rows::run(args, console),
         Command::Export(args) => export::run(args, console),
+        Command::Config(args) => config::run(*args),
         Command::Completions(args) => shell::completions(&args),
         Command::Man(args) => shell::man(&args),
     };

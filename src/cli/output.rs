@@ -4,39 +4,72 @@ use std::fs;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
+use clap::ValueEnum;
+
 use super::{ExitStatus, Stop, stdout_failed};
 use crate::error::{Error, Result};
 use crate::report::Format;
-use crate::source::Source;
+use crate::source::{self, Source};
+
+/// What GitHub takes as the summary of a step, in bytes.
+const SUMMARY_BYTES: usize = 1 << 20;
 
 /// Files to write, checked before the work starts.
 pub(super) struct OutputPlan {
-    files: Vec<(PathBuf, Format)>,
+    files: Vec<Output>,
+}
+
+/// One file.
+#[derive(Debug, PartialEq)]
+struct Output {
+    file: PathBuf,
+    format: Format,
+    /// The step summary of a GitHub job: other commands of the step have written to it, and it has a limit.
+    summary: bool,
 }
 
 impl OutputPlan {
-    /// Checks that every file has a known format, is no input, and can be written.
-    pub(super) fn new(files: &[PathBuf], inputs: &[&PathBuf]) -> Result<OutputPlan> {
-        let mut plan: Vec<(PathBuf, Format)> = Vec::new();
-        for file in files {
-            let origin = file.display().to_string();
-            let format = Format::of_path(file).ok_or_else(|| {
-                Error::usage(format!("--output {origin}: no format is known by this extension"))
-                    .with_help("use .txt, .json or .md")
+    /// Checks that every file has a format, is no input, and can be written.
+    ///
+    /// `FILE` has the format of its extension, `FORMAT=FILE` the one that is named.
+    pub(super) fn new(outputs: &[PathBuf], inputs: &[&PathBuf]) -> Result<OutputPlan> {
+        let mut plan: Vec<Output> = Vec::new();
+        for output in outputs {
+            let (named, file) = parts(output);
+            let origin = output.display().to_string();
+            let format = named.or_else(|| Format::of_path(file)).ok_or_else(|| {
+                Error::usage(format!("--output {origin}: no format is known by this extension")).with_help(format!(
+                    "use .txt, .json, .md, .csv or .xml, or name the format: --output FORMAT={} with {}",
+                    file.display(),
+                    formats().join(", ")
+                ))
             })?;
-            if plan.iter().any(|(other, _)| same_file(other, file)) {
+            if plan.iter().any(|other| same_file(&other.file, file)) {
                 return Err(Error::usage(format!("--output {origin}: this file is given twice")));
             }
             check(file, inputs)?;
-            plan.push((file.clone(), format));
+            let summary = std::env::var_os("GITHUB_STEP_SUMMARY");
+            plan.push(Output {
+                file: file.to_owned(),
+                format,
+                summary: format == Format::Markdown && summary.is_some_and(|summary| same_file(file, summary.as_ref())),
+            });
         }
         Ok(OutputPlan { files: plan })
     }
 
-    /// Writes each file through `render`.
-    pub(super) fn write(&self, render: impl Fn(Format, &mut dyn Write) -> io::Result<()>) -> Result<()> {
-        for (file, format) in &self.files {
-            replace(file, |out| render(*format, out))?;
+    /// Writes each file through `render`, which is given the format, and the most bytes where the file has a limit.
+    pub(super) fn write(&self, render: impl Fn(Format, Option<usize>, &mut dyn Write) -> io::Result<()>) -> Result<()> {
+        for Output { file, format, summary } in &self.files {
+            replace(file, |out| {
+                let mut room = None;
+                if *summary {
+                    let before = written_before(file)?;
+                    out.write_all(&before)?;
+                    room = Some(SUMMARY_BYTES.saturating_sub(before.len()));
+                }
+                render(*format, room, out)
+            })?;
         }
         Ok(())
     }
@@ -53,8 +86,16 @@ pub(super) fn check(file: &Path, inputs: &[&PathBuf]) -> Result<()> {
         return Err(Error::usage(format!("--output {origin}: this is a folder"))
             .with_help("name a file in it, such as report.json"));
     }
-    if inputs.iter().any(|input| is_part(file, input)) {
-        return Err(Error::usage(format!("--output {origin}: this is an input")).with_help("write to another file"));
+    for input in inputs {
+        if is_part(file, input) {
+            return Err(Error::usage(format!("--output {origin}: this is an input")).with_help("write to another file"));
+        }
+        if would_be_part(file, input) {
+            return Err(Error::usage(format!(
+                "--output {origin}: in a folder of exported files it would be read as one of them"
+            ))
+            .with_help("write to another folder, or give the file an extension other than .xml"));
+        }
     }
     // Written and taken away again: better to fail now than after the work.
     scratch(file).and_then(|scratch| scratch.close()).map_err(|error| {
@@ -73,12 +114,47 @@ pub(super) fn replace(file: &Path, render: impl FnOnce(&mut dyn Write) -> io::Re
     Ok(())
 }
 
-/// Whether an output is an input or would stand in a bundle. A report may stand beside exported files: by its
-/// extension it is none of them.
+/// A format that is named in front of a file, and the file. A `=` behind anything else is part of the file's name.
+fn parts(output: &Path) -> (Option<Format>, &Path) {
+    let named = output.to_str().and_then(|text| {
+        let (name, file) = text.split_once('=')?;
+        let format = Format::from_str(name, false).ok()?;
+        (!file.is_empty()).then_some((format, Path::new(file)))
+    });
+    named.map_or((None, output), |(format, file)| (Some(format), file))
+}
+
+/// Names of all formats.
+fn formats() -> Vec<String> {
+    let values = Format::value_variants().iter().filter_map(Format::to_possible_value);
+    values.map(|value| value.get_name().to_owned()).collect()
+}
+
+/// What a file holds, with a line break at its end when it holds anything.
+fn written_before(file: &Path) -> io::Result<Vec<u8>> {
+    let mut before = match fs::read(file) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Vec::new(),
+        read => read?,
+    };
+    if before.last().is_some_and(|last| *last != b'\n') {
+        before.push(b'\n');
+    }
+    Ok(before)
+}
+
+/// Whether an output is an input or would stand in a bundle.
 fn is_part(file: &Path, input: &Path) -> bool {
     let bundle = matches!(Source::from_argument(input), Ok(Source::Bundle(_)));
     same_file(file, input)
         || matches!((resolved(file), input.canonicalize()), (Some(file), Ok(input)) if bundle && file.starts_with(&input))
+}
+
+/// Whether an output would stand among the exported files of an input. Other reports may stand beside them: by their
+/// extension they are none of them.
+fn would_be_part(file: &Path, input: &Path) -> bool {
+    source::is_export(file)
+        && input.is_dir()
+        && matches!((resolved(file), input.canonicalize()), (Some(file), Ok(input)) if file.parent() == Some(&input))
 }
 
 fn same_file(one: &Path, other: &Path) -> bool {

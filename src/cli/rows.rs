@@ -11,7 +11,7 @@ use super::values::ReadArgs;
 use super::{Console, ExitStatus, Stop, print_warning, stdout_failed};
 use crate::error::{Error, Result};
 use crate::recording::RunChoice;
-use crate::report::visible;
+use crate::report::{guarded, visible};
 use crate::source::{self, Source};
 use crate::tables::contents::{Contents, run_number};
 use crate::xctrace::Bundle;
@@ -478,13 +478,4 @@ fn csv_field(cell: Cell<'_>, text: bool) -> String {
         CellKind::Composite => composite(cell).to_string(),
     };
     guarded(field)
-}
-
-/// A spreadsheet takes a text that begins like this for a formula.
-fn guarded(field: String) -> String {
-    if field.starts_with(['=', '+', '-', '@', '\t', '\r']) || field.starts_with("::") {
-        format!("'{field}")
-    } else {
-        field
-    }
 }

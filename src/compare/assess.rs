@@ -33,6 +33,7 @@ pub(super) fn assess(comparison: &mut Comparison, options: &CompareOptions) -> R
         comparison.incomparable = reasons;
     }
     let paired = pairs(comparison, &b, options, &mut remarks)?;
+    comparison.inference.paired = paired;
     if let Some(noise) = &options.noise {
         let (misfits, notes) = noise.misfits(comparison);
         if let (Some(misfit), false) = (misfits.first(), options.force) {

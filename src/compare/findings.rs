@@ -1,8 +1,8 @@
 //! What to look at first: single submissions that hide the rest, then rows with a positive delta.
 
 use super::notes::no_labels;
-use super::words::{count, rate, short, side_names, sign, size, slash_unit};
-use super::{Cell, Change, Comparison, Finding, Row, Side};
+use super::words::{bound, count, rate, short, side_names, sign, size, slash_unit};
+use super::{Cell, Change, Comparison, Finding, Row, Side, Verdict};
 use crate::attribution::is_real_label;
 
 /// How many phases are told.
@@ -155,6 +155,18 @@ fn delta_text(comparison: &Comparison, b: &Side, section: &str, row: &Row, chang
             text += &format!(": only in {name_a}");
         }
         Change::Both { .. } => {}
+    }
+    if let Some(judgement) = &row.judgement
+        && judgement.verdict == Verdict::Inconclusive
+        && let Some(test) = &judgement.test
+    {
+        let (low, high) = (bound(test.interval.low()), bound(test.interval.high()));
+        let why = if judgement.reasons.contains(&"one_of_many") {
+            "one of many rows"
+        } else {
+            "not shown"
+        };
+        text += &format!("; {why}: interval {low} to {high} %");
     }
     text
 }

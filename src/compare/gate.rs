@@ -9,7 +9,7 @@ use std::str::FromStr;
 
 use serde::Deserialize;
 
-use super::inference::{Interval, log_of};
+use super::inference::{Interval, NO_ERROR, log_of};
 use super::verdict::{Judge, Judgement, RowNoise, Values, Verdict};
 use crate::error::{Error, Result};
 
@@ -422,9 +422,9 @@ pub(super) fn decide(judgement: Option<&Judgement>, limit_pct: f64) -> Decision 
         return cannot(judgement.reasons.first().copied().unwrap_or("one_trial"));
     };
     let (interval, limit) = (&test.interval, log_of(limit_pct));
-    if interval.low() > limit {
+    if interval.low() > limit + NO_ERROR {
         decided(GateResult::Failed)
-    } else if interval.high() <= limit {
+    } else if interval.high() <= limit + NO_ERROR {
         decided(GateResult::Passed)
     } else {
         Decision {

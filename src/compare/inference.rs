@@ -4,7 +4,9 @@
 //! trial: submissions inside one are not independent, so they never make an interval. On logarithms a difference is
 //! a ratio, so swapping the sides mirrors it. `docs/statistics.md` says why this method and not another.
 
-use statrs::distribution::{ContinuousCDF, StudentsT};
+use std::sync::OnceLock;
+
+use statrs::distribution::{Continuous, ContinuousCDF, StudentsT};
 
 /// Level of every interval: each bound is wrong in at most one comparison of twenty.
 pub const LEVEL: f64 = 0.90;
@@ -12,10 +14,13 @@ pub const LEVEL: f64 = 0.90;
 const ONE_BOUND: f64 = 0.95;
 /// How often a change of the size of the resolution shows.
 const POWER: f64 = 0.80;
-/// A standard error below this is none: the trials are equal, but for rounding.
-const NO_ERROR: f64 = 1e-12;
+/// A standard error below this is none: the trials are equal, but for rounding. A bound that lies nearer to a limit than
+/// this lies on it: 103 against 100 ns is 3 %, whatever the last bits of their logarithms say.
+pub(super) const NO_ERROR: f64 = 1e-12;
 /// More trials than this a side are not asked for.
 const MOST_TRIALS: usize = 20;
+/// Most steps towards a quantile.
+const STEPS: usize = 20;
 
 /// How an interval was made.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -61,7 +66,7 @@ pub struct Interval {
     /// Size of a change that shows four times in five.
     pub resolution: f64,
     /// Standard deviation of one trial (of one pair), for the number of trials that a decision needs.
-    /// `None` with one trial on both sides.
+    /// `None` when a side has one trial.
     pub trial_sd: Option<f64>,
     /// All trials of a side are equal, on both sides: the interval has no length.
     pub zero_variance: bool,
@@ -88,14 +93,22 @@ impl Interval {
             return None;
         }
         (self.n_a.max(self.n_b) + 1..=MOST_TRIALS).find(|&n| {
-            let n = n as f64;
-            let (df, error) = match self.method {
-                Method::Paired => (n - 1.0, sd / n.sqrt()),
-                Method::Welch | Method::Calibrated => (2.0 * n - 2.0, sd * (2.0 / n).sqrt()),
+            let (df, variance) = match self.method {
+                Method::Paired => (n - 1, 1.0 / n as f64),
+                Method::Welch | Method::Calibrated => (2 * n - 2, 2.0 / n as f64),
             };
-            (quantile(ONE_BOUND, df) + quantile(POWER, df)) * error <= gap
+            reach_of_whole(df) * sd * variance.sqrt() <= gap
         })
     }
+}
+
+/// How many standard errors a change must have to show four times in five; for the few degrees of freedom that
+/// [`Interval::trials_needed`] asks for with every row, worked out once.
+fn reach_of_whole(df: usize) -> f64 {
+    static KNOWN: OnceLock<Vec<f64>> = OnceLock::new();
+    let reach = |df: usize| quantile(ONE_BOUND, df as f64) + quantile(POWER, df as f64);
+    let known = KNOWN.get_or_init(|| (0..=2 * MOST_TRIALS).map(reach).collect());
+    known.get(df).copied().unwrap_or(f64::NAN)
 }
 
 /// A logarithm of a ratio as a change in percent: ln 1.05 is 5.
@@ -109,16 +122,28 @@ pub fn log_of(percent: f64) -> f64 {
 }
 
 /// Student's quantile: the value that a t variable of `df` degrees of freedom stays below with probability `p`.
+///
+/// NaN unless 0 < `p` < 1 and `df` > 0.
 pub fn quantile(p: f64, df: f64) -> f64 {
-    let Ok(t) = StudentsT::new(0.0, 1.0, df) else {
+    let (Ok(t), true) = (StudentsT::new(0.0, 1.0, df), p > 0.0 && p < 1.0) else {
         return f64::NAN;
     };
+    // In the lower tail a small probability keeps its digits; 1 - p is exact from one half on.
+    if p > 0.5 {
+        return -quantile(1.0 - p, df);
+    }
     let mut x = t.inverse_cdf(p);
-    // The inverse stops early; two steps of Newton's method bring it to the accuracy of the distribution itself.
-    for _ in 0..2 {
-        let density = statrs::distribution::Continuous::pdf(&t, x);
-        if density > 0.0 {
-            x -= (t.cdf(x) - p) / density;
+    // The inverse stops early. Newton's method on the logarithm of the probability brings it to the accuracy of the
+    // distribution itself, far out in the tail too; two or three steps do.
+    for _ in 0..STEPS {
+        let (below, density) = (t.cdf(x), t.pdf(x));
+        let step = below / density * (below / p).ln();
+        if !step.is_finite() {
+            break;
+        }
+        x -= step;
+        if step.abs() <= f64::EPSILON * x.abs() {
+            break;
         }
     }
     x
@@ -194,13 +219,13 @@ fn interval(parts: Parts) -> Interval {
     } else {
         parts.change
     };
-    let (t, power) = (quantile(ONE_BOUND, parts.df), quantile(POWER, parts.df));
+    let bound = quantile(ONE_BOUND, parts.df);
     Interval {
         method: parts.method,
         n_a: parts.counts.0,
         n_b: parts.counts.1,
         change,
-        half: t * error,
+        half: bound * error,
         error,
         df: parts.df,
         p: match zero_variance {
@@ -208,7 +233,7 @@ fn interval(parts: Parts) -> Interval {
             true => 0.0,
             false => two_sided(change / error, parts.df),
         },
-        resolution: (t + power) * error,
+        resolution: (bound + quantile(POWER, parts.df)) * error,
         trial_sd: Some(if zero_variance { 0.0 } else { parts.trial_sd }),
         zero_variance,
     }
@@ -255,7 +280,8 @@ pub fn false_discovery(p: &[Option<f64>]) -> Vec<Option<f64>> {
     let mut q = vec![None; p.len()];
     let mut least = 1.0_f64;
     for (rank, (at, p)) in ranked.into_iter().enumerate().rev() {
-        least = least.min(p * count / (rank as f64 + 1.0));
+        // The quotient first: it is 1 or more, so that no rounding brings q below p.
+        least = least.min(p * (count / (rank as f64 + 1.0)));
         if let Some(place) = q.get_mut(at) {
             *place = Some(least);
         }

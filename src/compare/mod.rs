@@ -10,7 +10,9 @@ pub mod baseline;
 mod controls;
 mod findings;
 pub mod gate;
+mod hints;
 pub mod inference;
+mod label_map;
 pub mod noise;
 mod notes;
 mod order;
@@ -24,6 +26,8 @@ use gate::{RowKey, Table};
 pub use baseline::Baseline;
 pub use controls::Controls;
 pub use gate::{Gate, GateRules};
+pub use hints::Hints;
+pub use label_map::{MappedLabels, MappedRule, MappedTime, MappedTotals};
 pub use noise::Noise;
 pub use order::Slot;
 pub use trial::TrialOptions;
@@ -31,12 +35,13 @@ pub use verdict::{Judgement, Verdict};
 pub(crate) use words::bound_beside;
 pub use words::headline;
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 
-use crate::attribution::{Buckets, Gaps, Group, KernelFamilies, SlowSubmission, Stats};
+use crate::attribution::{Buckets, Gaps, Group, KernelFamilies, LabelMap, LabelMatches, SlowSubmission, Stats};
 use crate::error::{Error, Result};
 use crate::model::{
-    CrossCheck, LeftOut, Nanos, Note, Process, RecordingState, ShaderSamples, Timestamp, Timing, Window, WindowRule,
+    CrossCheck, LeftOut, Nanos, Note, Process, RecordingState, ShaderSamples, Timestamp, Timing, Window, WindowFound,
+    WindowRule,
 };
 
 /// One trial with all its numbers; what is left of a trace after attribution.
@@ -60,6 +65,8 @@ pub struct Trial {
     pub all: Stats,
     /// Resolved window.
     pub window: Window,
+    /// What the window rule found in this trial.
+    pub window_found: WindowFound,
     /// First start of a counted submission.
     pub first_start: Option<Timestamp>,
     /// Last end of a counted submission.
@@ -76,6 +83,8 @@ pub struct Trial {
     pub encoder_labels: Option<EncoderLabels>,
     /// Time of counted submissions whose phase is a real label.
     pub labelled_total: Nanos,
+    /// What a label map took of it; `None` without one.
+    pub label_matches: Option<LabelMatches>,
     /// Kernels by family; `None` when the trace has no shader list.
     pub kernels: Option<KernelFamilies>,
     /// Rows of the Shader Timeline table.
@@ -131,6 +140,10 @@ pub struct CompareOptions {
     pub noise: Option<Noise>,
     /// Phases that are equal on both sides.
     pub controls: Option<regex::Regex>,
+    /// What the user says of rows.
+    pub hints: Hints,
+    /// Names of phases on both sides; no rule: phases are called as they are.
+    pub label_map: LabelMap,
     /// Limits.
     pub gate: Option<GateRules>,
     /// Side B was stored earlier; these are the warnings of that time.
@@ -146,6 +159,8 @@ impl Default for CompareOptions {
             force: false,
             noise: None,
             controls: None,
+            hints: Hints::default(),
+            label_map: LabelMap::default(),
             gate: None,
             baseline: None,
         }
@@ -194,6 +209,10 @@ pub struct Comparison {
     pub phases: Vec<Row>,
     /// By channel, delta descending.
     pub channels: Vec<Row>,
+    /// What a label map did to the phases; `None` without one.
+    pub label_map: Option<MappedLabels>,
+    /// Hints for kernel families that a side has: they have no time of their own, so no finding speaks of them.
+    pub kernel_hints: BTreeMap<String, String>,
     /// Idle stretches by length band, per side.
     pub gaps: Vec<GapRow>,
     /// Ranked rows with a positive delta (with one side: the phases with most time).
@@ -391,6 +410,8 @@ pub fn compare(a: Side, b: Option<Side>, settings: Settings, options: &CompareOp
         encoders: rows::encoders(&sides),
         phases: rows::phases(&sides),
         channels: rows::channels(&sides),
+        label_map: label_map::mapped(&options.label_map, &a, b.as_ref()),
+        kernel_hints: BTreeMap::new(),
         gaps: rows::gaps(&sides),
         findings: Vec::new(),
         notes: Vec::new(),
@@ -412,6 +433,8 @@ pub fn compare(a: Side, b: Option<Side>, settings: Settings, options: &CompareOp
     let mut remarks = assess::assess(&mut comparison, options)?;
     remarks.extend(options.baseline.iter().flatten().cloned());
     comparison.findings = findings::findings(&comparison);
+    options.hints.place(&mut comparison);
+    remarks.extend(options.hints.notes(&comparison.settings.buckets));
     comparison.notes = notes::notes(&comparison, remarks);
     Ok(comparison)
 }

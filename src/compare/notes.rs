@@ -5,11 +5,11 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::assess::far_trials;
 use super::order;
 use super::words::{count, rate, short, side_names};
-use super::{Comparison, Incomparable, Over, Side, Trial};
+use super::{Comparison, Incomparable, Over, Side, Trial, label_map};
 use crate::attribution::is_real_label;
-use crate::model::{Note, Reason, StateTime, WindowRule};
+use crate::model::{Note, Reason, StateTime, WindowRule, WindowSpan};
 
-/// Medians of submissions that differ by more than this, in percent of B, mean unequal work.
+/// Medians of submissions that differ by more than this, in percent of the smaller, mean unequal work.
 const COUNT_LIMIT_PCT: f64 = 5.0;
 /// Shares of the window that a state may differ by between the sides, in points.
 const STATE_LIMIT_POINTS: f64 = 10.0;
@@ -116,7 +116,13 @@ fn joined(texts: &BTreeSet<&str>) -> String {
 
 /// A window rule in the words of the options.
 fn rule(rule: &WindowRule) -> String {
+    let span = match &rule.span {
+        WindowSpan::Process => None,
+        WindowSpan::Signpost(name) => Some(format!("signpost `{name}`")),
+        WindowSpan::Quiet(gap) => Some(format!("quiet with pauses up to {} s", gap.0 as f64 / 1e9)),
+    };
     let parts: Vec<String> = [
+        span,
         rule.from.map(|at| format!("from {} s", at.0 as f64 / 1e9)),
         rule.to.map(|at| format!("to {} s", at.0 as f64 / 1e9)),
         rule.skip_first
@@ -138,8 +144,9 @@ fn counts(comparison: &Comparison) -> Option<(f64, f64)> {
     Some((a.submissions.median, b.submissions.median))
 }
 
+/// Of the smaller, so that swapping the sides does not change whether they compare.
 fn count_differs(a: f64, b: f64) -> bool {
-    100.0 * (a - b).abs() > COUNT_LIMIT_PCT * b
+    100.0 * (a - b).abs() > COUNT_LIMIT_PCT * a.min(b)
 }
 
 fn at_time_limit(trial: &Trial) -> bool {
@@ -170,6 +177,9 @@ pub(super) fn notes(comparison: &Comparison, remarks: Vec<Note>) -> Vec<Note> {
                 format!("the trials ran on several GPUs: {}", joined(&gpus)),
             ));
         }
+    }
+    if let Some(mapped) = &comparison.label_map {
+        notes.extend(label_map::notes(mapped, &comparison.a, comparison.b.as_ref()));
     }
     if let Some(b) = &comparison.b {
         notes.extend(between(comparison, b));

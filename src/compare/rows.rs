@@ -234,7 +234,7 @@ fn per_unit(value: f64, trial: &Trial) -> f64 {
     value / units(trial)
 }
 
-fn us_per_unit(ns: u64, trial: &Trial) -> f64 {
+pub(super) fn us_per_unit(ns: u64, trial: &Trial) -> f64 {
     // One division, so that it rounds once.
     ns as f64 / (1_000.0 * units(trial))
 }

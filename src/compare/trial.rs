@@ -1,9 +1,15 @@
 //! One trace becomes one trial: every grouping, gaps and the slowest submissions.
 
+use std::cmp::Reverse;
+
 use super::{EncoderLabels, Trial};
-use crate::attribution::group::{attribute_ranked, family_keys, key_of, phase_keys};
-use crate::attribution::stats::{Ranked, all};
-use crate::attribution::{Buckets, GroupBy, KernelFamilies, KernelRules, SlowSubmission, gaps, is_real_label};
+use crate::attribution::foremost::foremost;
+use crate::attribution::gaps::gaps_between;
+use crate::attribution::group::{Key, family_keys, key_of, phase_keys};
+use crate::attribution::groupings::Groupings;
+use crate::attribution::{
+    Buckets, KernelFamilies, KernelRules, PhaseNames, SlowSubmission, is_real_label, label_matches,
+};
 use crate::model::{Nanos, Submission, Trace};
 
 /// How a trace becomes a trial.
@@ -13,6 +19,8 @@ pub struct TrialOptions {
     pub buckets: Buckets,
     /// Kernel families.
     pub kernel_rules: KernelRules,
+    /// Names of phases, of the trial's side.
+    pub phase_names: PhaseNames,
     /// How many of the slowest submissions and of the longest gaps are kept.
     pub slowest: usize,
 }
@@ -20,10 +28,10 @@ pub struct TrialOptions {
 impl Trial {
     /// All numbers of one trace; `input` as it is shown, `units` for this trial.
     pub fn from_trace(trace: &Trace, input: String, units: Option<u64>, options: &TrialOptions) -> Trial {
-        let ranked = Ranked::new(trace);
-        let groups = |by: &GroupBy| attribute_ranked(trace, by, &ranked).groups;
-        let phases = groups(&GroupBy::Phase);
-        let labelled = phases
+        let (phases, families) = (phase_keys(trace, &options.phase_names), family_keys(trace));
+        let groupings = Groupings::new(trace, &options.buckets, &phases, &families);
+        let labelled = groupings
+            .phases
             .iter()
             .filter(|group| is_real_label(&group.key))
             .map(|group| group.stats.total.0);
@@ -36,16 +44,18 @@ impl Trial {
             gpu: trace.gpu.clone(),
             rows_read: trace.rows_read,
             submissions_in_process: trace.submissions_in_process,
-            all: all(trace, &ranked),
+            all: groupings.all,
             window: trace.window,
+            window_found: trace.window_found,
             first_start: trace.submissions.iter().map(|s| s.start).min(),
             last_end: trace.submissions.iter().map(Submission::end).max(),
-            buckets: groups(&GroupBy::Bucket(options.buckets.clone())),
-            encoders: groups(&GroupBy::Encoder),
-            phases,
-            channels: groups(&GroupBy::Channel),
-            encoder_labels: encoder_labels(trace),
+            buckets: groupings.buckets,
+            encoders: groupings.encoders,
+            phases: groupings.phases,
+            channels: groupings.channels,
+            encoder_labels: encoder_labels(trace, &phases),
             labelled_total,
+            label_matches: label_matches(trace, &options.phase_names),
             kernels: trace
                 .kernels
                 .as_ref()
@@ -53,8 +63,8 @@ impl Trial {
             shader_timeline_rows: trace.shader_timeline_rows,
             shader_samples: trace.shader_samples.clone(),
             shader_sampled_span: trace.shader_sampled_span,
-            gaps: gaps(trace, options.slowest),
-            slowest: slowest(trace, options.slowest),
+            gaps: gaps_between(trace, &phases, options.slowest),
+            slowest: slowest(trace, &phases, &families, options.slowest),
             left_out: trace.left_out.clone(),
             cross_check: trace.cross_check,
             state: trace.state.clone(),
@@ -64,12 +74,11 @@ impl Trial {
     }
 }
 
-fn encoder_labels(trace: &Trace) -> Option<EncoderLabels> {
-    let keys = phase_keys(trace);
+fn encoder_labels(trace: &Trace, phases: &[Key]) -> Option<EncoderLabels> {
     let encoders = trace.encoders.as_ref()?;
     let labelled = encoders
         .iter()
-        .filter(|encoder| is_real_label(key_of(&keys, encoder.label)))
+        .filter(|encoder| is_real_label(key_of(phases, encoder.label)))
         .count();
     Some(EncoderLabels {
         all: encoders.len() as u64,
@@ -78,24 +87,17 @@ fn encoder_labels(trace: &Trace) -> Option<EncoderLabels> {
 }
 
 /// The longest submissions, longest first, then in the order of their starts.
-fn slowest(trace: &Trace, count: usize) -> Vec<SlowSubmission> {
-    let mut longest: Vec<&Submission> = trace.submissions.iter().collect();
-    longest.sort_by(|a, b| {
-        b.duration
-            .cmp(&a.duration)
-            .then(a.start.cmp(&b.start))
-            .then(a.id.cmp(&b.id))
-    });
-    longest.truncate(count);
-    let (phases, families) = (phase_keys(trace), family_keys(trace));
-    longest
+fn slowest(trace: &Trace, phases: &[Key], families: &[Key], count: usize) -> Vec<SlowSubmission> {
+    let order = |(at, s): (usize, &Submission)| (Reverse(s.duration), s.start, s.id, at);
+    foremost(trace.submissions.iter().enumerate().map(order), count)
         .into_iter()
+        .filter_map(|(.., at)| trace.submissions.get(at))
         .map(|submission| SlowSubmission {
             start: submission.start,
             duration: submission.duration,
             channel: trace.names.get(submission.channel).to_owned(),
-            phase: key_of(&phases, submission.label).to_owned(),
-            encoder: key_of(&families, submission.label).to_owned(),
+            phase: key_of(phases, submission.label).to_owned(),
+            encoder: key_of(families, submission.label).to_owned(),
         })
         .collect()
 }

@@ -4,7 +4,7 @@
 //! [`Judgement`]. The order of the questions is the order of the code in [`Judge::judge`]; the first that answers
 //! decides. Swapping the sides mirrors every answer.
 
-use super::inference::{self, Interval, false_discovery, log_of};
+use super::inference::{self, Interval, NO_ERROR, false_discovery, log_of};
 use super::{Row, Side, Trial};
 use crate::attribution::Stats;
 
@@ -210,7 +210,8 @@ impl Judge {
             return say(Verdict::Inconclusive, &["one_trial"]);
         };
         let margin = log_of(margin_pct);
-        let (verdict, reasons): (_, &[_]) = if -margin <= interval.low() && interval.high() <= margin {
+        let within = margin + NO_ERROR;
+        let (verdict, reasons): (_, &[_]) = if -within <= interval.low() && interval.high() <= within {
             (Verdict::Unchanged, &[])
         } else if interval.low() > 0.0 {
             (Verdict::Regressed, &[])

@@ -65,6 +65,9 @@ pub(super) fn sign(value: f64) -> &'static str {
     }
 }
 
+/// A bound this near to a limit (points) lies on it, as the gate sees it.
+const ON_THE_LIMIT: f64 = 1e-9;
+
 /// A change (logarithm of a ratio) in percent with its sign and two decimals: `+3.12`, `-0.84`, `0`, `+<0.01`.
 pub(crate) fn bound(log: f64) -> String {
     bound_beside(log, None)
@@ -84,7 +87,8 @@ pub(crate) fn bound_beside(log: f64, limit_pct: Option<f64>) -> String {
     let text = (2..12).map(|digits| format!("{value:.digits$}"));
     let apart = |text: &String| {
         limit_pct.is_none_or(|limit| {
-            value == limit || text.parse().is_ok_and(|shown: f64| shown.to_bits() != limit.to_bits())
+            (value - limit).abs() < ON_THE_LIMIT
+                || text.parse().is_ok_and(|shown: f64| shown.to_bits() != limit.to_bits())
         })
     };
     let text = text.into_iter().find(apart).unwrap_or_else(|| value.to_string());

@@ -1,10 +1,10 @@
 //! What a submission's encoder and command buffer are called, from the encoders list or from the GPU row itself.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::HashMap;
 
 use super::process::Selection;
 use super::{RunInput, plural};
-use crate::model::{CommandBufferId, Encoder, EncoderId, Label, LabelId, Names, Nanos, Note, Submission};
+use crate::model::{CommandBufferId, Encoder, EncoderId, Label, LabelId, NameId, Names, Nanos, Note, Submission};
 use crate::tables::Texts;
 use crate::tables::encoders::EncoderRow;
 
@@ -50,19 +50,20 @@ impl<'a> Labels<'a> {
     }
 }
 
-/// The encoders of the process, by id.
+/// The encoders of the process.
 pub(super) struct EncoderList {
-    listed: BTreeMap<EncoderId, ListedEncoder>,
+    /// By id, each once.
+    listed: Vec<ListedEncoder>,
+    /// Where the last one was found: submissions come in nearly the order of their encoders.
+    last: usize,
     no_encoder: LabelId,
     ambiguous: LabelId,
-    with_gpu_rows: BTreeSet<EncoderId>,
     differing_buffers: u64,
 }
 
 struct ListedEncoder {
-    label: LabelId,
+    encoder: Encoder,
     command_buffer: Option<CommandBufferId>,
-    cpu_encode: Option<Nanos>,
 }
 
 impl EncoderList {
@@ -76,52 +77,76 @@ impl EncoderList {
         let rows = encoder_rows(input, selection)?;
         let empty = names.intern("");
         let (no_encoder, ambiguous) = (labels.id(Label::NoEncoder), labels.id(Label::Ambiguous));
-        let mut listed: BTreeMap<EncoderId, ListedEncoder> = BTreeMap::new();
-        for row in rows {
-            let Some(id) = row.id else { continue };
-            let label = labels.id(Label::Known {
-                command_buffer: row.command_buffer_label.unwrap_or(empty),
-                encoder: row.label.unwrap_or(empty),
-                coalesced: false,
-            });
-            let new = ListedEncoder {
+        // Labels are numbered in the order of the rows, and each is looked up once.
+        let mut known: hashbrown::HashMap<(NameId, NameId), LabelId> = hashbrown::HashMap::new();
+        let mut label = |row: &EncoderRow| {
+            let texts = (row.command_buffer_label.unwrap_or(empty), row.label.unwrap_or(empty));
+            *known.entry(texts).or_insert_with(|| {
+                labels.id(Label::Known {
+                    command_buffer: texts.0,
+                    encoder: texts.1,
+                    coalesced: false,
+                })
+            })
+        };
+        let new = |(row, id): (&EncoderRow, EncoderId), label: LabelId| ListedEncoder {
+            encoder: Encoder {
+                id,
                 label,
-                command_buffer: row.command_buffer,
-                cpu_encode: None,
-            };
-            let encoder = listed.entry(id).or_insert(new);
-            // Another label, or the same in another command buffer: nobody can say which encoder is meant.
-            if encoder.label != label || encoder.command_buffer != row.command_buffer {
-                encoder.label = ambiguous;
-                encoder.command_buffer = None;
+                cpu_encode: row.cpu_encode,
+                has_gpu_rows: false,
+            },
+            command_buffer: row.command_buffer,
+        };
+        let mut listed: Vec<ListedEncoder> = Vec::with_capacity(rows.len());
+        listed.extend(rows.iter().filter_map(|row| Some(new((row, row.id?), label(row)))));
+        // Stable: of the rows of one id, the first one's place counts.
+        listed.sort_by_key(|listed| listed.encoder.id);
+        listed.dedup_by(|later, first| {
+            if later.encoder.id != first.encoder.id {
+                return false;
             }
-            encoder.cpu_encode = match (encoder.cpu_encode, row.cpu_encode) {
+            // Another label, or the same in another command buffer: nobody can say which encoder is meant.
+            if first.encoder.label != later.encoder.label || first.command_buffer != later.command_buffer {
+                first.encoder.label = ambiguous;
+                first.command_buffer = None;
+            }
+            first.encoder.cpu_encode = match (first.encoder.cpu_encode, later.encoder.cpu_encode) {
                 (Some(a), Some(b)) => Some(Nanos(a.0.saturating_add(b.0))),
                 (a, b) => a.or(b),
             };
-        }
+            true
+        });
         Some(EncoderList {
             listed,
+            last: 0,
             no_encoder,
             ambiguous,
-            with_gpu_rows: BTreeSet::new(),
             differing_buffers: 0,
         })
     }
 
     /// The label of a submission, which is taken note of as one of its encoder's.
     pub(super) fn label(&mut self, submission: &Submission) -> LabelId {
-        self.with_gpu_rows.extend(submission.encoder);
-        match submission.encoder.and_then(|id| self.listed.get(&id)) {
-            None => self.no_encoder,
-            Some(encoder) => {
-                // The same encoder id with another command buffer: not the same encoder, and nobody can say which.
-                let differs =
-                    matches!((encoder.command_buffer, submission.command_buffer), (Some(a), Some(b)) if a != b);
-                self.differing_buffers += u64::from(differs);
-                if differs { self.ambiguous } else { encoder.label }
-            }
-        }
+        let Some(listed) = submission.encoder.and_then(|id| self.find(id)) else {
+            return self.no_encoder;
+        };
+        listed.encoder.has_gpu_rows = true;
+        let (label, command_buffer) = (listed.encoder.label, listed.command_buffer);
+        // The same encoder id with another command buffer: not the same encoder, and nobody can say which.
+        let differs = matches!((command_buffer, submission.command_buffer), (Some(a), Some(b)) if a != b);
+        self.differing_buffers += u64::from(differs);
+        if differs { self.ambiguous } else { label }
+    }
+
+    fn find(&mut self, id: EncoderId) -> Option<&mut ListedEncoder> {
+        let is = |at: &usize| self.listed.get(*at).is_some_and(|listed| listed.encoder.id == id);
+        let near = [self.last, self.last.wrapping_sub(1), self.last.wrapping_add(1)];
+        self.last = match near.into_iter().find(is) {
+            Some(at) => at,
+            None => self.listed.binary_search_by_key(&id, |listed| listed.encoder.id).ok()?,
+        };
+        self.listed.get_mut(self.last)
     }
 
     /// Labels that could not be used.
@@ -136,8 +161,8 @@ impl EncoderList {
         }
         let text = match self
             .listed
-            .values()
-            .filter(|encoder| encoder.label == self.ambiguous)
+            .iter()
+            .filter(|listed| listed.encoder.label == self.ambiguous)
             .count()
         {
             0 => return notes,
@@ -150,14 +175,7 @@ impl EncoderList {
 
     /// The encoders, by id.
     pub(super) fn into_encoders(self) -> Vec<Encoder> {
-        let with_gpu_rows = self.with_gpu_rows;
-        let encoders = self.listed.into_iter().map(|(id, encoder)| Encoder {
-            id,
-            label: encoder.label,
-            cpu_encode: encoder.cpu_encode,
-            has_gpu_rows: with_gpu_rows.contains(&id),
-        });
-        encoders.collect()
+        self.listed.into_iter().map(|listed| listed.encoder).collect()
     }
 }
 

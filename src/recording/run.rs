@@ -15,6 +15,7 @@ use crate::tables::execution_points::PointRow;
 use crate::tables::gpu_info::GpuRow;
 use crate::tables::gpu_intervals::IntervalRow;
 use crate::tables::shaders::{ShaderRow, ShaderSampleRow};
+use crate::tables::signposts::{self, SignpostEvent, SignpostInterval};
 use crate::tables::states::{self, StateRow};
 use crate::tables::submission_map::MapRow;
 use crate::tables::{ProcessId, Renumbered, Table, Texts};
@@ -45,6 +46,10 @@ pub struct RunTables {
     pub thermal: Vec<StateRow>,
     /// GPU performance states.
     pub performance: Vec<StateRow>,
+    /// Events of `os-signpost`, of all its instances; `None` without the table, or when they are not asked for.
+    pub signpost_events: Option<Vec<SignpostEvent>>,
+    /// Intervals of [`signposts::PAIRED`].
+    pub signpost_intervals: Option<Vec<SignpostInterval>>,
     pub(super) pairing: Pairing,
     pub(super) map: HashMap<SubmissionId, Mapping>,
 }
@@ -185,6 +190,14 @@ impl RunTables {
                 let performance = &mut self.performance;
                 each(reader, schema, texts, |row, _| performance.push(row))
             }
+            SignpostEvent::SCHEMA => {
+                let events = self.signpost_events.get_or_insert_default();
+                each(reader, schema, texts, |row, _| events.push(row))
+            }
+            name if signposts::PAIRED.contains(&name) => {
+                let intervals = self.signpost_intervals.get_or_insert_default();
+                each(reader, schema, texts, |row, _| intervals.push(row))
+            }
             _ => skip(reader),
         }
     }
@@ -215,6 +228,11 @@ impl RunTables {
         self.encoders = self.encoders.take().or(other.encoders);
         self.shaders = self.shaders.take().or(other.shaders);
         self.shader_samples = self.shader_samples.take().or(other.shader_samples);
+        self.signpost_events = self.signpost_events.take().or(other.signpost_events);
+        // Their schema has two names.
+        if let Some(intervals) = other.signpost_intervals {
+            append(self.signpost_intervals.get_or_insert_default(), intervals);
+        }
         self.gpu = self.gpu.or(other.gpu);
         append(&mut self.thermal, other.thermal);
         append(&mut self.performance, other.performance);
@@ -249,6 +267,15 @@ impl RunTables {
         }
         for row in self.shader_samples.iter_mut().flatten() {
             row.name.iter_mut().for_each(|id| ids.name(id));
+            row.process.iter_mut().for_each(|id| ids.process(id));
+        }
+        for row in self.signpost_events.iter_mut().flatten() {
+            row.signpost.names_mut().for_each(|id| ids.name(id));
+            row.process.iter_mut().for_each(|id| ids.process(id));
+            row.thread.iter_mut().for_each(|id| ids.name(id));
+        }
+        for row in self.signpost_intervals.iter_mut().flatten() {
+            row.signpost.names_mut().for_each(|id| ids.name(id));
             row.process.iter_mut().for_each(|id| ids.process(id));
         }
         self.gpu.iter_mut().for_each(|id| ids.name(id));

@@ -11,8 +11,9 @@ use serde::{Serialize, Serializer};
 use super::{ReportOptions, pick};
 use crate::attribution::{Gap, SlowSubmission, Stats};
 use crate::compare::{self, Change, Comparison, Over};
-use crate::model::{self, Nanos, Reason, StateTime, Timestamp, WindowRule};
+use crate::model::{self, Nanos, Reason, StateTime, Timestamp, WindowFound, WindowRule, WindowSpan};
 
+mod label_map;
 mod verdicts;
 
 use verdicts::{Gate, Test};
@@ -93,7 +94,12 @@ struct Report<'a> {
     encoders: Vec<Row<'a>>,
     phases: Vec<Row<'a>>,
     channels: Vec<Row<'a>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    label_map: Option<label_map::LabelMap<'a>>,
     kernels: Sides<Kernels<'a>>,
+    /// Only with hints for families that are there.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    kernel_hints: &'a BTreeMap<String, String>,
     gaps: Gaps<'a>,
     slowest: Sides<Vec<Slow<'a>>>,
     findings: Vec<Finding<'a>>,
@@ -133,10 +139,12 @@ struct Settings<'a> {
     unit: Option<&'a str>,
     bucket_edges_ns: Vec<Integer>,
     bucket_names: &'a [String],
-    window: Window,
+    window: WindowAsked<'a>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    window_b: Option<Window>,
+    window_b: Option<WindowAsked<'a>>,
     slowest: usize,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    config: Option<&'a str>,
     #[serde(skip_serializing_if = "Option::is_none")]
     inference: Option<Inference<'a>>,
 }
@@ -153,10 +161,21 @@ struct Inference<'a> {
 }
 
 #[derive(Serialize)]
-struct Window {
+struct WindowAsked<'a> {
+    signpost: Option<&'a str>,
+    quiet_ns: Option<Integer>,
     from_ns: Option<Integer>,
     to_ns: Option<Integer>,
     skip_first_ns: Option<Integer>,
+}
+
+/// Where a trial's window lies, and from how much it was taken.
+#[derive(Serialize)]
+struct Window {
+    from_ns: Integer,
+    to_ns: Integer,
+    signpost_intervals: Option<Integer>,
+    quiet_stretches: Option<Integer>,
 }
 
 #[derive(Serialize)]
@@ -185,6 +204,7 @@ struct Trial<'a> {
     busy_ns: Integer,
     idle_ns: Integer,
     window_ns: Integer,
+    window: Window,
     first_start_ns: Option<Integer>,
     last_end_ns: Option<Integer>,
     left_out: LeftOut,
@@ -428,6 +448,8 @@ impl<'a> Report<'a> {
             encoders,
             phases,
             channels,
+            label_map,
+            kernel_hints,
             gaps,
             findings,
             notes,
@@ -456,9 +478,10 @@ impl<'a> Report<'a> {
                 unit: settings.unit.as_deref(),
                 bucket_edges_ns: settings.buckets.edges.iter().map(|edge| Integer(*edge)).collect(),
                 bucket_names: &settings.buckets.names,
-                window: settings.window_a.into(),
-                window_b: (b.is_some() && settings.window_b != settings.window_a).then(|| settings.window_b.into()),
+                window: (&settings.window_a).into(),
+                window_b: (b.is_some() && settings.window_b != settings.window_a).then(|| (&settings.window_b).into()),
                 slowest: settings.slowest,
+                config: options.config.as_deref(),
                 inference: b.is_some().then(|| Inference {
                     margin_pct: Number(inference.margin_pct),
                     paired: inference.paired,
@@ -483,10 +506,14 @@ impl<'a> Report<'a> {
             encoders: rows(encoders),
             phases: rows(phases),
             channels: rows(channels),
+            label_map: label_map
+                .as_ref()
+                .map(|mapped| label_map::LabelMap::new(mapped, b.is_some())),
             kernels: Sides {
                 a: a.into(),
                 b: b.as_ref().map(Kernels::from),
             },
+            kernel_hints,
             gaps: Gaps {
                 bands: gaps.iter().map(|row| band(row, a, b.as_ref())).collect(),
                 longest: each(a, b.as_ref(), |side| {
@@ -518,12 +545,35 @@ fn each<'a, T>(a: &'a compare::Side, b: Option<&'a compare::Side>, of: impl Fn(&
     Sides { a: of(a), b: b.map(of) }
 }
 
-impl From<WindowRule> for Window {
-    fn from(rule: WindowRule) -> Self {
-        Window {
+impl<'a> From<&'a WindowRule> for WindowAsked<'a> {
+    fn from(rule: &'a WindowRule) -> Self {
+        let (signpost, quiet) = match &rule.span {
+            WindowSpan::Process => (None, None),
+            WindowSpan::Signpost(name) => (Some(name.as_str()), None),
+            WindowSpan::Quiet(gap) => (None, Some(*gap)),
+        };
+        WindowAsked {
+            signpost,
+            quiet_ns: quiet.map(Integer::from),
             from_ns: rule.from.map(Integer::from),
             to_ns: rule.to.map(Integer::from),
             skip_first_ns: rule.skip_first.map(Integer::from),
+        }
+    }
+}
+
+impl From<&compare::Trial> for Window {
+    fn from(trial: &compare::Trial) -> Self {
+        let (intervals, stretches) = match trial.window_found {
+            WindowFound::Given => (None, None),
+            WindowFound::Signposts { intervals } => (Some(intervals), None),
+            WindowFound::Stretch { of } => (None, Some(of)),
+        };
+        Window {
+            from_ns: trial.window.from.into(),
+            to_ns: trial.window.to.into(),
+            signpost_intervals: intervals.map(Integer),
+            quiet_stretches: stretches.map(Integer),
         }
     }
 }
@@ -558,6 +608,7 @@ impl<'a> Trial<'a> {
             busy_ns: trial.all.busy.into(),
             idle_ns: Integer(window.0.saturating_sub(trial.all.busy.0)),
             window_ns: window.into(),
+            window: trial.into(),
             first_start_ns: trial.first_start.map(Integer::from),
             last_end_ns: trial.last_end.map(Integer::from),
             left_out: (&trial.left_out).into(),

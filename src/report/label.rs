@@ -66,6 +66,16 @@ fn is_hidden(c: char) -> bool {
         )
 }
 
+/// A text for a CSV cell: a spreadsheet takes what begins with `=`, `+`, `-`, `@`, a tab or a carriage return for a
+/// formula, and a log reader `::` at the start of a line for a command; such a text gets a `'` in front.
+pub(crate) fn guarded(text: String) -> String {
+    if text.starts_with(['=', '+', '-', '@', '\t', '\r']) || text.starts_with("::") {
+        format!("'{text}")
+    } else {
+        text
+    }
+}
+
 /// Columns that `text` takes on a terminal (`行列積` takes 6).
 pub(super) fn width(text: &str) -> usize {
     text.width()
@@ -95,9 +105,40 @@ pub(super) fn cut(text: &str, columns: usize) -> String {
     out
 }
 
+/// `text`, or its start and its end with `…` between them: names of one engine begin alike, and end in what they are.
+#[cfg(feature = "cli")]
+pub(super) fn cut_middle(text: &str, columns: usize) -> String {
+    if width(text) <= columns || columns < 8 {
+        return cut(text, columns);
+    }
+    let head = cut(text, columns / 3);
+    let room = columns - width(&head);
+    let mut start = text.len();
+    let mut used = 0;
+    for (at, c) in text.char_indices().rev() {
+        used += c.width().unwrap_or(0);
+        if used > room {
+            break;
+        }
+        // Combining marks stay with the character before them.
+        if c.width().unwrap_or(0) > 0 {
+            start = at;
+        }
+    }
+    head + text.get(start..).unwrap_or_default()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[cfg(feature = "cli")]
+    #[test]
+    fn a_long_name_keeps_its_end() {
+        assert_eq!(cut_middle("hf2q.decode.layer.ffn.gate_up", 18), "hf2q.….ffn.gate_up");
+        assert_eq!(width(&cut_middle("行列積行列積行列積行列積", 11)), 11);
+        assert_eq!(cut_middle("short", 18), "short");
+    }
 
     #[test]
     fn a_colon_at_the_end_cannot_meet_ours() {

@@ -1,7 +1,8 @@
 //! The report as GitHub Markdown: for a comment on a pull request, or a step summary.
 //!
-//! A cell can hold nothing but text: what Markdown, HTML or GitHub itself would act on is escaped. A comment has
-//! a size limit, so rows are left out at the end of a section, with their number, before anything else is.
+//! A cell can hold nothing but text: what Markdown, HTML or GitHub itself would act on is escaped. Comments and step
+//! summaries have a size limit, so rows are left out at the end of a section, with their number, and where even that is
+//! not enough whole sections from the last one on. The first line is a marker by which a job finds its own comment.
 
 use super::ReportOptions;
 use super::label;
@@ -9,38 +10,59 @@ use super::sections::{Document, document};
 use super::sheet::{Align, Cell, Content, Line, Sheet, Style, count, len};
 use crate::compare::Comparison;
 
-/// Bytes; GitHub refuses comments above 65,536 characters.
-const LIMIT: usize = 60_000;
+/// Most bytes of a comment; GitHub refuses more than 65,536 characters.
+pub(super) const COMMENT_BYTES: usize = 60_000;
 /// Columns of a cell, and of a sentence.
 const CELL_COLUMNS: usize = 160;
 const LINE_COLUMNS: usize = 600;
 /// A table with more rows is folded.
 const LONG: usize = 15;
 
-/// The whole report.
+/// The whole report, in at most `options.markdown_bytes`; empty when not even the marker fits.
 pub(super) fn render(comparison: &Comparison, options: &ReportOptions) -> String {
     let Document {
-        command,
         headline,
         intro,
         sheets,
     } = document(comparison, options);
-    let mut out = format!("<!-- trace-attr:{command} -->\n\n**{}**\n", sentence(&headline));
-    if !intro.is_empty() {
-        out.push('\n');
+    let mut out = format!("<!-- trace-attr:{} -->\n", options.name(comparison));
+    let mut blocks = vec![Block::opening(&headline, &intro)];
+    blocks.extend(sheets.iter().map(Block::new));
+    let all = blocks.len();
+    let frames = |blocks: &[Block]| blocks.iter().map(Block::frame).sum::<usize>();
+    // Rather no other section than half a gate.
+    let first = 1 + usize::from(comparison.gate.is_some());
+    let mut whole = first;
+    loop {
+        let rows: usize = blocks.iter().take(whole).map(Block::rows_len).sum();
+        let size = out.len() + frames(&blocks) + rows + missing(all - blocks.len()).len();
+        if size <= options.markdown_bytes {
+            break;
+        }
+        if blocks.len() <= first && whole > 0 {
+            whole = 0;
+        } else if blocks.pop().is_none() {
+            return String::new();
+        }
     }
-    for line in &intro {
-        out.push_str(&format!("- {}\n", styled(sentence(&line.text), line.style)));
-    }
-    let blocks: Vec<Block> = sheets.iter().map(Block::new).collect();
+    let end = missing(all - blocks.len());
     // Later sections keep room for everything but their rows, so one long table does not cost the others.
-    let mut reserved: usize = blocks.iter().map(Block::frame).sum();
+    let mut reserved = frames(&blocks) + end.len();
     for block in &blocks {
         reserved -= block.frame();
-        let room = LIMIT.saturating_sub(out.len() + reserved);
+        let room = options.markdown_bytes.saturating_sub(out.len() + reserved);
         block.write(room, &mut out);
     }
-    out
+    out + &end
+}
+
+/// What stands at the end when sections are left out.
+fn missing(sections: usize) -> String {
+    match sections {
+        0 => String::new(),
+        1 => "\n1 section does not fit here, see JSON\n".to_owned(),
+        more => format!("\n{more} sections do not fit here, see JSON\n"),
+    }
 }
 
 /// A section in pieces: only whole rows of it can be left out.
@@ -51,6 +73,22 @@ struct Block {
 }
 
 impl Block {
+    /// The outcome, and what it was made from.
+    fn opening(headline: &str, intro: &[Line]) -> Block {
+        let mut head = format!("\n**{}**\n", sentence(headline));
+        if !intro.is_empty() {
+            head.push('\n');
+        }
+        let rows = intro
+            .iter()
+            .map(|line| format!("- {}\n", styled(sentence(&line.text), line.style)));
+        Block {
+            head,
+            rows: rows.collect(),
+            foot: String::new(),
+        }
+    }
+
     fn new(sheet: &Sheet) -> Block {
         let folded = sheet.folded || sheet.rows.len() > LONG;
         let mut head = if folded {
@@ -104,6 +142,11 @@ impl Block {
     /// Bytes that the section takes when it has no rows.
     fn frame(&self) -> usize {
         self.head.len() + self.foot.len() + more(u64::MAX).len()
+    }
+
+    /// Bytes of its rows.
+    fn rows_len(&self) -> usize {
+        self.rows.iter().map(String::len).sum()
     }
 
     fn write(&self, room: usize, out: &mut String) {

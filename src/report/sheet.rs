@@ -23,6 +23,9 @@ pub(super) struct Sheet {
     pub(super) columns: Vec<Column>,
     /// Rows, each with as many cells as there are columns.
     pub(super) rows: Vec<Vec<Cell>>,
+    /// A page writes each row as a line that begins with this word, instead of a table with headings.
+    #[cfg_attr(not(feature = "cli"), expect(dead_code, reason = "only a terminal report is a page"))]
+    pub(super) spoken: Option<&'static str>,
     /// Sentences under the table.
     pub(super) footer: Vec<Line>,
     /// Whether a format that can fold sections folds this one.

@@ -10,7 +10,7 @@ use comfy_table::{
 };
 
 use super::ReportOptions;
-use super::label::{cut, width};
+use super::label::{cut, cut_middle, width};
 use super::sections::{Document, document};
 use super::sheet::{Align, Cell, Column, Content, Line, Sheet, Style};
 use crate::compare::Comparison;
@@ -23,6 +23,8 @@ const ROOMY: usize = 18;
 const TIGHT: usize = 8;
 /// Narrowest page.
 const NARROWEST: usize = 40;
+/// Widest cell that the others of its column are aligned to, where rows are lines.
+const SPOKEN: usize = 40;
 /// Spaces between columns, and between groups of columns.
 const SPACE: usize = 2;
 const GROUP_SPACE: usize = 3;
@@ -108,11 +110,37 @@ impl Page {
             };
             self.paragraph(text, &bullet, "    ", *style);
         }
-        if !sheet.columns.is_empty() {
-            self.table(sheet);
+        match sheet.spoken {
+            Some(word) => self.spoken(word, sheet),
+            None if sheet.columns.is_empty() => {}
+            None => self.table(sheet),
         }
         for Line { text, style } in &sheet.footer {
             self.paragraph(text, "  ", "    ", *style);
+        }
+    }
+
+    /// Rows as lines, their cells under each other; a cell that is much wider than the others moves only its own line.
+    fn spoken(&mut self, word: &str, sheet: &Sheet) {
+        let text = |cell: &Cell| match &cell.content {
+            Content::Text(text) => text.clone(),
+            Content::List(parts) => parts.join(", "),
+        };
+        let widest = |at: usize| {
+            let cells = sheet.rows.iter().filter_map(|row| row.get(at));
+            cells.map(|cell| width(&text(cell)).min(SPOKEN)).max().unwrap_or(0)
+        };
+        for row in &sheet.rows {
+            let mut line = String::from(word);
+            let mut before = 1;
+            for (at, cell) in row.iter().enumerate() {
+                line += &" ".repeat(before);
+                let cell = text(cell);
+                line += &cell;
+                before = SPACE + widest(at).saturating_sub(width(&cell));
+            }
+            let style = row.first().map_or(Style::Plain, |cell| cell.style);
+            self.paragraph(line.trim_end(), "  ", "    ", style);
         }
     }
 
@@ -170,7 +198,7 @@ impl Page {
                 let missing = decimals.saturating_sub(places(text));
                 text.clone() + &" ".repeat(missing)
             }
-            Content::Text(text) => cut(text, room),
+            Content::Text(text) => cut_middle(text, room),
             Content::List(parts) => wrap_parts(parts.iter().map(String::as_str), ", ", room).join("\n"),
         };
         let shown = TableCell::new(text).set_alignment(alignment(align));

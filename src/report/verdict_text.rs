@@ -74,8 +74,11 @@ pub(super) fn outcome(row: &GatedRow, comparison: &Comparison) -> String {
             format!("limit {limit} %: slower by at least {} %", size(interval.low(), limit))
         }
         (GateResult::Passed, None, Some(interval)) => {
-            let most = if interval.high() < 0.0 {
+            let most = if row.judgement.verdict == Verdict::Improved {
                 format!("faster by at least {} %", size(interval.high(), limit))
+            } else if interval.high() < 0.0 {
+                // Within the margin nothing is called faster.
+                "no slower".to_owned()
             } else {
                 format!("at most {} % slower", size(interval.high(), limit))
             };
@@ -110,6 +113,25 @@ pub(super) fn outcome(row: &GatedRow, comparison: &Comparison) -> String {
         )
     });
     said + excused + &exception
+}
+
+/// A gated row in one sentence.
+pub(super) fn sentence(row: &GatedRow, comparison: &Comparison) -> String {
+    format!("{} {}", key(&row.key), numbers(row, comparison))
+}
+
+/// The same without its key: change, interval, trials, and what came of its limit.
+pub(super) fn numbers(row: &GatedRow, comparison: &Comparison) -> String {
+    let (delta, outcome) = (delta(row), outcome(row, comparison));
+    match &row.judgement.test {
+        Some(test) => format!(
+            "{delta} {}, n {}+{}, {outcome}",
+            bounds(&test.interval, Some(row.limit_pct)),
+            test.interval.n_a,
+            test.interval.n_b
+        ),
+        None => format!("{delta}, {outcome}"),
+    }
 }
 
 /// How large a change has to be to show four times in five: `1.9 %`.

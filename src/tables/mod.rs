@@ -10,6 +10,7 @@ pub mod execution_points;
 pub mod gpu_info;
 pub mod gpu_intervals;
 pub mod shaders;
+pub mod signposts;
 pub mod states;
 pub mod submission_map;
 
@@ -69,6 +70,24 @@ pub const NEEDED: &[&str] = &[
     gpu_info::GpuRow::SCHEMA,
     states::THERMAL,
     states::PERFORMANCE,
+];
+
+/// Tables that are read besides [`NEEDED`] when a signpost is the window: they can be large.
+pub const SIGNPOSTS: &[&str] = &[
+    signposts::SignpostEvent::SCHEMA,
+    signposts::PAIRED[0],
+    signposts::PAIRED[1],
+];
+
+/// Engineering types of their columns, besides [`TYPES`].
+pub const SIGNPOST_TYPES: &[&str] = &[
+    "event-time",
+    "event-type",
+    "thread",
+    "os-signpost-identifier",
+    "signpost-name",
+    "subsystem",
+    "category",
 ];
 
 /// A process in [`Texts`].

@@ -15,7 +15,7 @@ use trace_attr::compare::{
 };
 use trace_attr::model::{
     CrossCheck, LeftOut, Nanos, Note, Process, Reason, RecordingState, ShaderSamples, StateTime, Timestamp, Timing,
-    Window, WindowRule,
+    Window, WindowFound, WindowRule,
 };
 
 /// Tokens of every trial.
@@ -331,6 +331,7 @@ fn trial(side: &str, number: u64, pid: u32, total: u64) -> Trial {
         rows_read: submissions + left_out.rows(),
         submissions_in_process: submissions,
         all: stats(&(submissions, total, Some(total / 9)), true),
+        window_found: WindowFound::Given,
         window: Window {
             from: start,
             to: start + length,
@@ -346,6 +347,7 @@ fn trial(side: &str, number: u64, pid: u32, total: u64) -> Trial {
             labelled: if mine { 2_498 } else { 0 },
         }),
         labelled_total: Nanos(if mine { total - total / 60 } else { 0 }),
+        label_matches: None,
         kernels: Some(KernelFamilies(families)),
         shader_timeline_rows: Some(if mine { 1_204 } else { 0 }),
         shader_samples: if mine && number == 1 {
@@ -580,6 +582,8 @@ pub(crate) fn two_sides() -> Comparison {
             row("blit", around(64, 1_000_000), None),
         ],
         phases,
+        label_map: None,
+        kernel_hints: BTreeMap::new(),
         channels: vec![
             row(
                 "Compute",

@@ -204,6 +204,41 @@ pub const PERFORMANCE_STATES: TableSpec = TableSpec {
     ],
 };
 
+pub const SIGNPOSTS: TableSpec = TableSpec {
+    schema: "os-signpost",
+    table: 4,
+    columns: &[
+        ("time", "Timestamp", "event-time"),
+        ("thread", "Thread", "thread"),
+        ("process", "Process", "process"),
+        ("event-type", "Event Type", "event-type"),
+        ("scope", "Scope", "string"),
+        ("identifier", "Signpost identifier", "os-signpost-identifier"),
+        ("name", "Name", "signpost-name"),
+        ("format-string", "Format String", "format-string"),
+        ("backtrace", "Backtrace", "text-backtrace"),
+        ("subsystem", "Subsystem", "subsystem"),
+        ("category", "Category", "category"),
+        ("message", "Message", "os-log-metadata"),
+        ("emit-location", "Emit Location", "return-location"),
+    ],
+};
+
+/// Signposts that Instruments paired: the columns that matter of the eighteen.
+pub const SIGNPOST_INTERVALS: TableSpec = TableSpec {
+    schema: "OSSignpostIntervals",
+    table: 9,
+    columns: &[
+        ("start", "Start", "start-time"),
+        ("duration", "Duration", "duration"),
+        ("name", "Name", "signpost-name"),
+        ("category", "Category", "category"),
+        ("subsystem", "Subsystem", "subsystem"),
+        ("identifier", "Identifier", "os-signpost-identifier"),
+        ("process", "Start Process", "process"),
+    ],
+};
+
 /// A table of the driver's work: in no way GPU time. Only its schema, for files that hold the wrong table.
 pub const DRIVER_INTERVALS: TableSpec = TableSpec {
     schema: "metal-driver-intervals",
@@ -878,6 +913,103 @@ impl Row for PerformanceState {
             Element::boolean(self.induced).into(),
             Element::composite("narrative", locale.join(&parts), parts).into(),
             Element::same("gpu-event-name", "GPU Performance State").into(),
+        ]
+    }
+}
+
+/// A row of `os-signpost`.
+#[derive(Clone, Debug)]
+pub struct SignpostEvent {
+    pub time: u64,
+    pub thread: Thread,
+    /// `Begin`, `End` or `Event`.
+    pub kind: String,
+    /// `Process`, `Thread` or `System`.
+    pub scope: String,
+    pub identifier: u64,
+    pub name: String,
+    pub subsystem: String,
+    pub category: String,
+}
+
+impl SignpostEvent {
+    /// An event of the main thread, as a program that says nothing else makes it.
+    pub fn new(kind: &str, name: &str, time: u64, process: &Process) -> Self {
+        Self {
+            time,
+            thread: Thread {
+                name: "Main Thread".to_owned(),
+                tid: 0x9d01,
+                process: process.clone(),
+            },
+            kind: kind.to_owned(),
+            scope: "Process".to_owned(),
+            identifier: 1,
+            name: name.to_owned(),
+            subsystem: "com.example.bench".to_owned(),
+            category: "engine".to_owned(),
+        }
+    }
+
+    /// A begin and an end.
+    pub fn interval(name: &str, start: u64, end: u64, process: &Process) -> [Self; 2] {
+        [
+            Self::new("Begin", name, start, process),
+            Self::new("End", name, end, process),
+        ]
+    }
+}
+
+impl Row for SignpostEvent {
+    const TABLE: TableSpec = SIGNPOSTS;
+
+    fn cells(&self, _: Locale) -> Vec<Cell> {
+        let identifier = Element::leaf(
+            "os-signpost-identifier",
+            format!("{:#x}", self.identifier),
+            self.identifier.to_string(),
+        );
+        let offset = Element::leaf("mach-o-vm-offset", "0x77c", "1916");
+        vec![
+            Element::leaf("event-time", fmt_time(self.time), self.time.to_string()).into(),
+            self.thread.element().into(),
+            self.thread.process.element().into(),
+            Element::same("event-type", self.kind.clone()).into(),
+            Element::same("string", self.scope.clone()).into(),
+            identifier.into(),
+            Element::same("signpost-name", self.name.clone()).into(),
+            Cell::Null,
+            Cell::Null,
+            Element::same("subsystem", self.subsystem.clone()).into(),
+            Element::same("category", self.category.clone()).into(),
+            Cell::Null,
+            Element::composite("return-location", "bench + 0x77c", vec![offset]).into(),
+        ]
+    }
+}
+
+/// A row of `OSSignpostIntervals`.
+#[derive(Clone, Debug)]
+pub struct SignpostInterval {
+    pub start: u64,
+    pub duration: Option<u64>,
+    pub name: String,
+    pub identifier: u64,
+    pub process: Process,
+}
+
+impl Row for SignpostInterval {
+    const TABLE: TableSpec = SIGNPOST_INTERVALS;
+
+    fn cells(&self, _: Locale) -> Vec<Cell> {
+        vec![
+            Element::start_time(self.start).into(),
+            self.duration.map(Element::duration).into(),
+            Element::same("signpost-name", self.name.clone()).into(),
+            Element::same("category", "engine").into(),
+            Element::same("subsystem", "com.example.bench").into(),
+            Element::same("os-signpost-identifier", self.identifier.to_string()).into(),
+            self.process.element().into(),
         ]
     }
 }

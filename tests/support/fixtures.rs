@@ -6,7 +6,7 @@
 use super::export::{
     CHANNEL_COMPUTE, Cell, DRIVER_INTERVALS, ENCODERS_LIST, EXECUTION_POINTS, Element, EncoderRow, ExecutionPoint,
     ExportBuilder, Form, GPU_INTERVALS, GpuInterval, IdStyle, Ids, Label, Locale, MapRow, Process, Row,
-    SHADER_INTERVALS, SHADER_LIST, SUBMISSION_MAP, Shader, ShaderInterval, Style, Thread,
+    SHADER_INTERVALS, SHADER_LIST, SIGNPOSTS, SUBMISSION_MAP, Shader, ShaderInterval, SignpostEvent, Style, Thread,
 };
 use super::pack;
 use super::toc::{Run, Toc, TocTable};
@@ -199,6 +199,9 @@ fn good(files: &mut Vec<File>) {
     }
     for (name, bytes) in multi_run() {
         put(&format!("multi_run/{name}"), bytes);
+    }
+    for (name, bytes) in signposts() {
+        put(&format!("signposts/{name}"), bytes);
     }
     for (name, bytes) in shader_timeline() {
         put(&format!("shader_timeline/{name}"), bytes);
@@ -473,6 +476,51 @@ fn multi_run() -> Vec<File> {
     vec![
         ("toc.xml".to_owned(), Toc { runs }.to_xml().into_bytes()),
         (format!("{}.xml", GPU_INTERVALS.schema), xml.into_bytes()),
+    ]
+}
+
+/// A program that says with signposts what it does: it loads, then prefills, then decodes three tokens, one interval
+/// each, with a pause of 6 ms before the last, and ends while `shutdown` is still open.
+fn signposts() -> Vec<File> {
+    let process = bench();
+    let ms = 1_000_000;
+    let work = [
+        ("engine.load:copy", ms, 400_000),
+        ("engine.prefill:mm", 20 * ms, 900_000),
+        ("engine.prefill:mm", 21 * ms, 900_000),
+        ("engine.decode:mv", 30 * ms, 200_000),
+        ("engine.decode:mv", 31 * ms, 200_000),
+        // Begins between two tokens.
+        ("engine.sample:argmax", 31 * ms + 600_000, 10_000),
+        ("engine.decode:mv", 38 * ms, 210_000),
+        ("engine.save:copy", 60 * ms, 300_000),
+    ];
+    let rows: Vec<GpuInterval> = (0..)
+        .zip(work)
+        .map(|(n, (label, start, duration))| interval(n, start, duration, label))
+        .collect();
+    let mut events = Vec::new();
+    events.extend(SignpostEvent::interval("prefill", 19 * ms, 29 * ms, &process));
+    for (start, end) in [
+        (29 * ms, 30 * ms + 500_000),
+        (30 * ms + 500_000, 31 * ms + 500_000),
+        (37 * ms, 39 * ms),
+    ] {
+        events.extend(SignpostEvent::interval("decode", start, end, &process));
+    }
+    events.push(SignpostEvent::new("Event", "loaded", 10 * ms, &process));
+    events.push(SignpostEvent::new("Begin", "shutdown", 59 * ms, &process));
+    // Apple's own signposts stand in the same table.
+    let server = Process::new("WindowServer", 150);
+    events.extend(SignpostEvent::interval("FrameLifetime", 2 * ms, 40 * ms, &server));
+    events.sort_by_key(|event| event.time);
+    vec![
+        (
+            "toc.xml".to_owned(),
+            toc(&process, &[GPU_INTERVALS.schema, SIGNPOSTS.schema]),
+        ),
+        (format!("{}.xml", GPU_INTERVALS.schema), table(rows).into_bytes()),
+        (format!("{}.xml", SIGNPOSTS.schema), table(events).into_bytes()),
     ]
 }
 

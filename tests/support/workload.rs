@@ -138,6 +138,8 @@ pub struct Workload {
     pub tokens: u64,
     pub seed: u64,
     pub scale: u64,
+    /// A phase of every layer, and by how many thousandths it takes longer.
+    pub slower: Option<(&'static str, u64)>,
 }
 
 /// Everything that runs for one token, in order of time.
@@ -353,7 +355,11 @@ impl Tokens {
     /// Every trial has its own speed, and every kind of work a little of its own besides.
     fn in_this_trial(&self, op: &Op, ticks: u64) -> u64 {
         let own = Rng::new(self.workload.seed << 32 | op.parts[0]).around(1_000_000, 4_000);
-        ticks * self.speed / 1_000_000 * own / 1_000_000
+        let build = match self.workload.slower {
+            Some((phase, thousandths)) if phase == op.phase => 1_000 + thousandths,
+            _ => 1_000,
+        };
+        ticks * self.speed / 1_000_000 * own / 1_000_000 * build / 1_000
     }
 
     fn submission(&mut self, channel: Channel, start: u64, ticks: u64, commit: u64) -> Submission {
@@ -411,6 +417,15 @@ impl Workload {
             tokens,
             seed,
             scale,
+            slower: None,
+        }
+    }
+
+    /// The same with one phase slower by so many thousandths.
+    pub fn with_slower(self, phase: &'static str, thousandths: u64) -> Self {
+        Self {
+            slower: Some((phase, thousandths)),
+            ..self
         }
     }
 

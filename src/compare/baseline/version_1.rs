@@ -12,7 +12,8 @@ use crate::attribution::{
 use crate::compare::{self, EncoderLabels, Trial};
 use crate::error::Result;
 use crate::model::{
-    self, LeftOut, Nanos, Note, Process, Reason, RecordingState, StateTime, Timestamp, Timing, WindowRule,
+    self, LeftOut, Nanos, Note, Process, Reason, RecordingState, StateTime, Timestamp, Timing, WindowFound, WindowRule,
+    WindowSpan,
 };
 
 pub(super) fn read(text: &str) -> Result<Baseline> {
@@ -81,9 +82,23 @@ fn present<'de, D: Deserializer<'de>>(from: D) -> std::result::Result<Option<Str
 
 #[derive(Deserialize)]
 struct Window {
+    // Later than the first reports of this version.
+    #[serde(default)]
+    signpost: Option<String>,
+    #[serde(default)]
+    quiet_ns: Option<Whole>,
     from_ns: Option<Whole>,
     to_ns: Option<Whole>,
     skip_first_ns: Option<Whole>,
+}
+
+/// Where a trial's window was.
+#[derive(Deserialize)]
+struct Found {
+    from_ns: Whole,
+    to_ns: Whole,
+    signpost_intervals: Option<Whole>,
+    quiet_stretches: Option<Whole>,
 }
 
 #[derive(Deserialize)]
@@ -105,6 +120,9 @@ struct StoredTrial {
     total_ns: Whole,
     busy_ns: Whole,
     window_ns: Whole,
+    // Later than the first reports of this version.
+    #[serde(default)]
+    window: Option<Found>,
     first_start_ns: Option<Whole>,
     last_end_ns: Option<Whole>,
     left_out: BTreeMap<String, StoredLeftOut>,
@@ -291,10 +309,17 @@ impl Report {
             edges: self.settings.bucket_edges_ns.iter().map(|edge| edge.0).collect(),
             names: self.settings.bucket_names.clone(),
         };
+        let asked = &self.settings.window;
         let window = WindowRule {
-            from: self.settings.window.from_ns.map(|at| Timestamp(at.0)),
-            to: self.settings.window.to_ns.map(|at| Timestamp(at.0)),
-            skip_first: self.settings.window.skip_first_ns.map(|length| Nanos(length.0)),
+            span: match (&asked.signpost, &asked.quiet_ns) {
+                (None, None) => WindowSpan::Process,
+                (Some(name), None) => WindowSpan::Signpost(name.clone()),
+                (None, Some(gap)) => WindowSpan::Quiet(Nanos(gap.0)),
+                (Some(_), Some(_)) => return Err("its window is a signpost and a quiet stretch".to_owned()),
+            },
+            from: asked.from_ns.map(|at| Timestamp(at.0)),
+            to: asked.to_ns.map(|at| Timestamp(at.0)),
+            skip_first: asked.skip_first_ns.map(|length| Nanos(length.0)),
         };
         let warnings = self.notes.iter().filter(|note| note.severity == "warning");
         Ok(Baseline {
@@ -308,7 +333,7 @@ impl Report {
                 unit: self.settings.unit.clone(),
                 unit_b: self.settings.unit.clone(),
                 buckets,
-                window_a: window,
+                window_a: window.clone(),
                 window_b: window,
                 slowest: self.settings.slowest,
             },
@@ -361,9 +386,26 @@ impl Report {
             rows_read: stored.rows_read.0,
             submissions_in_process: stored.submissions_in_process.0,
             all,
-            window: model::Window {
-                from: Timestamp(start),
-                to: Timestamp(start.saturating_add(stored.window_ns.0)),
+            window: match &stored.window {
+                Some(found) => model::Window {
+                    from: Timestamp(found.from_ns.0),
+                    to: Timestamp(found.to_ns.0),
+                },
+                None => model::Window {
+                    from: Timestamp(start),
+                    to: Timestamp(start.saturating_add(stored.window_ns.0)),
+                },
+            },
+            window_found: match &stored.window {
+                Some(Found {
+                    signpost_intervals: Some(intervals),
+                    ..
+                }) => WindowFound::Signposts { intervals: intervals.0 },
+                Some(Found {
+                    quiet_stretches: Some(of),
+                    ..
+                }) => WindowFound::Stretch { of: of.0 },
+                _ => WindowFound::Given,
             },
             first_start: stored.first_start_ns.map(|at| Timestamp(at.0)),
             last_end: stored.last_end_ns.map(|at| Timestamp(at.0)),
@@ -376,6 +418,8 @@ impl Report {
                 labelled: encoders.labelled.0,
             }),
             labelled_total: Nanos(stored.labelled_total_ns.0),
+            // Its phases were named when it was stored.
+            label_matches: None,
             // The union over the trials is what the file has: it stays the same when each trial has it.
             kernels: self.kernels.a.families.clone().map(KernelFamilies),
             shader_timeline_rows: self.kernels.a.shader_timeline_rows.map(|rows| rows.0),

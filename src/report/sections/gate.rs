@@ -1,8 +1,7 @@
-//! The gate: a line per limit, printed whether it passes or not.
+//! The gate: a row per limit, shown whether it passes or not.
 
 use crate::compare::gate::{GateResult, GatedRow};
-use crate::report::label::width;
-use crate::report::sheet::{Line, Sheet, Style};
+use crate::report::sheet::{Align, Cell, Column, Line, Sheet, Style};
 use crate::report::verdict_text::{bounds, delta, key, outcome, result, self_test};
 
 use super::View;
@@ -11,53 +10,49 @@ impl View<'_> {
     /// `None` without a gate.
     pub(super) fn gate(&self) -> Option<Sheet> {
         let gate = self.comparison.gate.as_ref()?;
-        let cells: Vec<[String; 5]> = gate.rows.iter().map(columns).collect();
-        let widest = |at: usize| {
-            let cell = cells.iter().filter_map(|row| row.get(at));
-            cell.map(|cell| width(cell)).max().unwrap_or(0)
-        };
-        let mut lines = Vec::new();
-        for (row, cells) in gate.rows.iter().zip(&cells) {
-            let mut line = String::from("gate: ");
-            for (at, cell) in cells.iter().enumerate() {
-                // The results stand under each other in every report, whatever they are.
-                let room = if at == 0 { "cannot judge".len() } else { widest(at) };
-                line += cell;
-                line += &" ".repeat(room.saturating_sub(width(cell)) + 2);
-            }
-            line += &outcome(row, self.comparison);
-            let style = match row.result {
-                GateResult::Failed => Style::Worse,
-                GateResult::CannotJudge => Style::Strong,
-                GateResult::Passed => Style::Better,
-            };
-            lines.push(Line { text: line, style });
+        let column = |header: &str| Column::new(header, Align::Left, 0);
+        let mut footer = Vec::new();
+        for row in &gate.rows {
             if let Some(relative) = &row.judgement.relative {
-                lines.push(Line {
-                    text: format!("      relative to the controls: {} %", bounds(relative, None)),
+                footer.push(Line {
+                    text: format!(
+                        "{} relative to the controls: {} %",
+                        key(&row.key),
+                        bounds(relative, None)
+                    ),
                     style: Style::Dim,
                 });
             }
         }
         if let Some(test) = &gate.self_test {
-            lines.extend(self_test(test).into_iter().map(Line::plain));
+            footer.extend(self_test(test).into_iter().map(Line::plain));
         }
         Some(Sheet {
             title: "Gate".into(),
-            lines,
+            columns: ["result", "row", "Δ", "90 % interval", "trials", ""].map(column).into(),
+            rows: gate.rows.iter().map(|row| self.gated(row)).collect(),
+            spoken: Some("gate:"),
+            footer,
             ..Sheet::default()
         })
     }
-}
 
-/// Result, row, change, interval, trials.
-fn columns(row: &GatedRow) -> [String; 5] {
-    let interval = row.judgement.test.as_ref().map(|test| &test.interval);
-    [
-        result(row.result).to_owned(),
-        key(&row.key),
-        delta(row),
-        interval.map_or_else(super::dash, |interval| bounds(interval, Some(row.limit_pct))),
-        interval.map_or_else(super::dash, |interval| format!("n {}+{}", interval.n_a, interval.n_b)),
-    ]
+    /// Result, row, change, interval, trials, and what that means.
+    fn gated(&self, row: &GatedRow) -> Vec<Cell> {
+        let interval = row.judgement.test.as_ref().map(|test| &test.interval);
+        let style = match row.result {
+            GateResult::Failed => Style::Worse,
+            GateResult::CannotJudge => Style::Strong,
+            GateResult::Passed => Style::Better,
+        };
+        let cells = [
+            result(row.result).to_owned(),
+            key(&row.key),
+            delta(row),
+            interval.map_or_else(super::dash, |interval| bounds(interval, Some(row.limit_pct))),
+            interval.map_or_else(super::dash, |interval| format!("n {}+{}", interval.n_a, interval.n_b)),
+            outcome(row, self.comparison),
+        ];
+        cells.map(|cell| Cell::new(cell).styled(style)).into()
+    }
 }

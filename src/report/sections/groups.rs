@@ -221,7 +221,7 @@ impl View<'_> {
         } else {
             columns.push(Column::new("% of total", Align::Point, 1));
         }
-        let flagged = rows.iter().any(|row| !self.flags(row).is_empty());
+        let flagged = rows.iter().any(|row| !self.flags(row, judged).is_empty());
         if flagged {
             // That a row is on one side only shows in its dashes; what the trace did to a label shows nowhere else.
             let said_elsewhere = rows.iter().all(|row| row.flags.is_empty());
@@ -246,7 +246,7 @@ impl View<'_> {
                 cells.push(Cell::new(self.share(row)));
             }
             if flagged {
-                cells.push(Cell::list(self.flags(row)).styled(Style::Dim));
+                cells.push(Cell::list(self.flags(row, judged)).styled(Style::Dim));
             }
             if let Some(style) = style {
                 cells
@@ -347,9 +347,11 @@ impl View<'_> {
         }
     }
 
-    fn flags(&self, row: &Row) -> Vec<String> {
+    /// What else is to be said of a row; that it is on one side only is its verdict, where there are verdicts.
+    fn flags(&self, row: &Row, judged: bool) -> Vec<String> {
         let mut flags: Vec<String> = Vec::new();
         match row.change {
+            _ if judged => {}
             Some(Change::OnlyA { .. }) => flags.push(format!("only in {}", self.name_a())),
             Some(Change::OnlyB { .. }) => flags.push(format!("only in {}", self.name_b())),
             _ => {}

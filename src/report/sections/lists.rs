@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 
 use crate::compare::{Side, Trial};
-use crate::model::{Nanos, Reason, Severity, StateTime};
+use crate::model::{Nanos, Reason, Severity, StateTime, WindowFound};
 use crate::report::pick;
 use crate::report::sheet::{
     Align, Cell, Column, Line, NOT_MEASURED, Sheet, Style, count, duration, len, moment, number, or_dash, plural,
@@ -79,6 +79,7 @@ impl View<'_> {
                 "submissions: those in the window, of all that the process has in the trial",
             ));
         }
+        footer.extend(all().filter_map(window_found).map(Line::plain));
         Sheet {
             title: "Trials".into(),
             columns,
@@ -145,6 +146,8 @@ impl View<'_> {
         for (name, side) in &self.sides {
             footer.push(Line::plain(shader_timeline(name, side)));
         }
+        let hints = self.comparison.kernel_hints.iter();
+        footer.extend(hints.map(|(family, hint)| Line::plain(format!("hint for {}: {}", text(family), text(hint)))));
         let columns = vec![
             Column::new("side", Align::Left, 0),
             Column::new("family", Align::Left, 0),
@@ -409,6 +412,21 @@ impl View<'_> {
         };
         (!sheet.lines.is_empty()).then_some(sheet)
     }
+}
+
+/// Where a window lies that had to be looked for.
+fn window_found(trial: &Trial) -> Option<String> {
+    let what = match trial.window_found {
+        WindowFound::Given => return None,
+        WindowFound::Signposts { intervals } => plural(intervals, "interval"),
+        WindowFound::Stretch { of } => format!("the longest of {} stretches", count(of)),
+    };
+    Some(format!(
+        "window of {}: {} to {}, {what}",
+        input(trial),
+        moment(trial.window.from),
+        moment(trial.window.to)
+    ))
 }
 
 fn process(trial: &Trial) -> String {

@@ -3,7 +3,8 @@
 use std::fmt::Write as _;
 
 use crate::compare::Side;
-use crate::model::{Reason, Severity, Timing, WindowRule};
+use crate::compare::inference::Method;
+use crate::model::{Reason, Severity, Timing, WindowRule, WindowSpan};
 use crate::report::pick;
 use crate::report::sheet::{Line, Sheet, Style, count, duration, len, moment, plural, text};
 
@@ -65,6 +66,30 @@ impl View<'_> {
         lines
     }
 
+    /// How verdicts were made; nothing where no row has an interval.
+    fn verdicts(&self) -> Option<String> {
+        let inference = &self.comparison.inference;
+        let rows = self.comparison.rows();
+        let mut intervals = rows
+            .iter()
+            .filter_map(|(_, row)| Some(row.judgement.as_ref()?.test.as_ref()?.interval));
+        let first = intervals.next()?;
+        let how = match (first.method, inference.noise_sessions) {
+            (Method::Paired, _) => "trials taken in pairs".to_owned(),
+            (_, Some(sessions)) => format!(
+                "Welch's method, widened to the noise of {}",
+                plural(len_u64(sessions), "session")
+            ),
+            _ => "Welch's method".to_owned(),
+        };
+        Some(format!(
+            "Verdicts: a row's 90 % interval is made of its trials' values, on logarithms ({how}). slower, faster: it lies \
+             beyond 0, and in a table q ≤ 0.10 (Benjamini–Hochberg over its rows); same: it lies within ±{} %; unclear: \
+             neither; q: p value adjusted for the rows of the table.",
+            inference.margin_pct
+        ))
+    }
+
     pub(super) fn method(&self) -> Sheet {
         let timing = self.comparison.settings.timing;
         let mut lines = vec![match timing {
@@ -100,6 +125,7 @@ impl View<'_> {
                 "Δ = A − B; Δ % is of B; share % is Δ of B's TOTAL; – where B is 0 or nothing was measured.".into(),
             );
         }
+        lines.extend(self.verdicts());
         if self.comparison.settings.window_a != WindowRule::default()
             || self.comparison.settings.window_b != WindowRule::default()
         {
@@ -111,6 +137,9 @@ impl View<'_> {
                 let what = format!("{} {}: {}", fact.element, fact.attribute, fact.value);
                 lines.push(format!("{}: {}", input(trial), text(&what)));
             }
+        }
+        if let Some(config) = &self.options.config {
+            lines.push(format!("Configuration: {}.", text(config)));
         }
         if let Some(command) = self.options.shown_command() {
             lines.push(format!("Command: {}", text(command)));
@@ -130,6 +159,10 @@ impl View<'_> {
     }
 }
 
+fn len_u64(count: usize) -> u64 {
+    u64::try_from(count).unwrap_or(u64::MAX)
+}
+
 fn table_of(timing: Timing) -> &'static str {
     match timing {
         Timing::Intervals => "metal-gpu-intervals",
@@ -139,6 +172,11 @@ fn table_of(timing: Timing) -> &'static str {
 
 fn window(rule: &WindowRule) -> String {
     let mut parts = Vec::new();
+    match &rule.span {
+        WindowSpan::Process => {}
+        WindowSpan::Signpost(name) => parts.push(format!("signpost `{}`", text(name))),
+        WindowSpan::Quiet(gap) => parts.push(format!("the longest stretch without a pause above {}", duration(*gap))),
+    }
     match (rule.from, rule.to) {
         (None, None) => {}
         (Some(from), Some(to)) => parts.push(format!("{} to {}", moment(from), moment(to))),
@@ -147,8 +185,12 @@ fn window(rule: &WindowRule) -> String {
     }
     if let Some(skipped) = rule.skip_first {
         parts.push(format!(
-            "without the first {} after the process's first submission",
-            duration(skipped)
+            "without the first {} after the {} first submission",
+            duration(skipped),
+            match rule.span {
+                WindowSpan::Process => "process's",
+                _ => "window's",
+            }
         ));
     }
     if parts.is_empty() {

@@ -4,6 +4,7 @@
 
 mod gate;
 mod groups;
+mod label_map;
 mod lists;
 mod method;
 
@@ -19,8 +20,6 @@ const NAME_COLUMNS: usize = 32;
 
 /// A whole report before any format.
 pub(super) struct Document {
-    /// `compare` or `report`.
-    pub(super) command: &'static str,
     /// The outcome in one sentence.
     pub(super) headline: String,
     /// What was compared, and from what.
@@ -37,6 +36,7 @@ pub(super) fn document(comparison: &Comparison, options: &ReportOptions) -> Docu
     sheets.extend(view.buckets());
     sheets.extend(view.encoders());
     sheets.extend(view.phases());
+    sheets.extend(view.label_map());
     sheets.extend(view.channels());
     sheets.extend(view.kernels());
     sheets.extend(view.shader_samples());
@@ -46,7 +46,6 @@ pub(super) fn document(comparison: &Comparison, options: &ReportOptions) -> Docu
     sheets.extend(view.notes());
     sheets.push(view.method());
     Document {
-        command: if comparison.b.is_some() { "compare" } else { "report" },
         headline: text(&compare::headline(comparison)),
         intro: view.intro(),
         sheets,
