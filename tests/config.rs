@@ -179,7 +179,7 @@ fn config_says_where_each_value_came_from() {
     let file = format!("{CONFIG}\n[gate]\nfail_above = 3\nrows = ['total']\n");
     let place = place(&file);
     let ran = place.run(["config", "--buckets", "5us", "--fail-above", "2%"]);
-    let ran = ran.done();
+    ran.done();
     let of = |key: &str| listed(&ran, key);
     let pair = |value: &str, origin: &str| (value.to_owned(), origin.to_owned());
     assert_eq!(of("process"), pair("\"bench\"", "trace-attr.toml:1"));

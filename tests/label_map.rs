@@ -3,7 +3,13 @@
 //! A calls its work `engine.layer.attn` and so on; B calls the same work `mha` and `mlp`. Both call the last one `head`.
 
 #![cfg(feature = "cli")]
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing)]
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    clippy::float_cmp
+)]
 
 mod command;
 mod support;
