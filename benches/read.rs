@@ -8,7 +8,7 @@
 mod support;
 
 use std::hint::black_box;
-use std::io::BufReader;
+use std::io::{BufReader, Read};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -68,8 +68,7 @@ fn attributed(bytes: &[u8]) -> Trial {
     Trial::from_trace(&trace, "bench".to_owned(), None, &TrialOptions::default())
 }
 
-fn rows(bytes: &[u8], keep: Keep<'_>) -> u64 {
-    let mut reader = ExportReader::new(source::decode(bytes).expect("XML"), keep);
+fn rows<R: Read>(mut reader: ExportReader<R>) -> u64 {
     let mut rows = 0;
     while let Some(part) = reader.next_part().expect("an export") {
         assert!(matches!(part, Part::Table { .. }));
@@ -79,6 +78,10 @@ fn rows(bytes: &[u8], keep: Keep<'_>) -> u64 {
         }
     }
     rows
+}
+
+fn input(bytes: &[u8]) -> source::Input<'_> {
+    source::decode(black_box(bytes)).expect("XML")
 }
 
 fn read(criterion: &mut Criterion) {
@@ -91,10 +94,13 @@ fn read(criterion: &mut Criterion) {
         bench.iter(|| attributed(black_box(&bytes)))
     });
     group.bench_function("rows_of_needed_types", |bench| {
-        bench.iter(|| rows(black_box(&bytes), Keep::Types(TYPES)));
+        bench.iter(|| rows(ExportReader::new(input(&bytes), Keep::Types(TYPES))));
     });
     group.bench_function("rows_of_everything", |bench| {
-        bench.iter(|| rows(black_box(&bytes), Keep::All))
+        bench.iter(|| rows(ExportReader::new(input(&bytes), Keep::All)))
+    });
+    group.bench_function("rows_by_the_tokenizer", |bench| {
+        bench.iter(|| rows(ExportReader::without_scanner(input(&bytes), Keep::Types(TYPES))));
     });
     group.finish();
 }

@@ -9,6 +9,8 @@
     dead_code
 )]
 
+pub mod readers;
+
 use std::sync::LazyLock;
 
 use trace_attr::attribution::{Buckets, Group, KernelRules, PhaseNames};

@@ -3,15 +3,15 @@
 //! What goes in is a [`Request`] (inputs of one or two sides and how to look at them); what comes out is a
 //! [`Comparison`] and, when the user asked to go on without them, the inputs that could not be used.
 
-use std::collections::{BTreeMap, HashMap, HashSet};
+use std::collections::{HashMap, HashSet};
 use std::path::{Path, PathBuf};
-use std::sync::{Mutex, PoisonError};
 
 use crate::attribution::MappedSide;
 use crate::compare::{Baseline, CompareOptions, Comparison, Settings, Side, Trial, TrialOptions, compare};
 use crate::error::{Error, Result};
 use crate::join::{JoinOptions, ProcessChoice, RunInput, TimingChoice, choose_timing, join};
 use crate::model::{Note, Timing, WindowSpan};
+use crate::parallel::{Jobs, in_order};
 use crate::recording::{Progress, ReadOptions, Recording, RunTables, read_recording};
 use crate::source::Source;
 
@@ -71,19 +71,14 @@ pub fn analyse(request: &Request, progress: &dyn Progress) -> Result<Outcome> {
         .map(|path| path.display().to_string())
         .zip(names.iter().cloned())
         .collect();
-    let mut names = names.into_iter();
     let mut missing = Vec::new();
-    let mut read = |side: &SideRequest| -> Result<Vec<ReadInput>> {
+    let mut read = read_all(request, names, progress).into_iter();
+    let mut side = |side: &SideRequest| -> Result<Vec<ReadInput>> {
         let mut inputs = Vec::new();
-        let options = ReadOptions {
-            signposts: matches!(side.join.window.span, WindowSpan::Signpost(_)),
-            ..request.read.clone()
-        };
         let only_units = side.units.len() == side.inputs.len() && side.units.len() > 1;
-        for (at, path) in side.inputs.iter().enumerate() {
-            let shown = names.next().unwrap_or_else(|| path.display().to_string());
+        for (at, (shown, recording)) in read.by_ref().take(side.inputs.len()).enumerate() {
             let units = if only_units { side.units.get(at).copied() } else { None };
-            match Source::from_argument(path).and_then(|source| read_recording(&source, &options, progress)) {
+            match recording {
                 Ok(recording) => inputs.push(ReadInput {
                     recording,
                     shown,
@@ -104,8 +99,8 @@ pub fn analyse(request: &Request, progress: &dyn Progress) -> Result<Outcome> {
         }
         Ok(inputs)
     };
-    let mut a = read(&request.a)?;
-    let mut b = request.b.as_ref().map(&mut read).transpose()?;
+    let mut a = side(&request.a)?;
+    let mut b = request.b.as_ref().map(&mut side).transpose()?;
     let timing = loop {
         match timing_of(request, &a, b.as_deref()) {
             Ok(timing) => break timing,
@@ -208,6 +203,57 @@ fn compare_options(request: &Request) -> Result<CompareOptions> {
         options.baseline = Some(baseline.notes.clone());
     }
     Ok(options)
+}
+
+/// Every input of both sides, as it is shown and as it was read: several at once, in their order. Behind the first that
+/// cannot be read some may be missing, unless they are wanted all the same.
+fn read_all(request: &Request, names: Vec<String>, progress: &dyn Progress) -> Vec<(String, Result<Recording>)> {
+    let needs_signposts = |side: &SideRequest| {
+        let needed = matches!(side.join.window.span, WindowSpan::Signpost(_));
+        std::iter::repeat_n(needed, side.inputs.len())
+    };
+    let signposts = std::iter::once(&request.a).chain(&request.b).flat_map(needs_signposts);
+    let sources = paths(request).map(Source::from_argument);
+    let inputs: Vec<_> = sources.zip(signposts).zip(names).collect();
+    let is_file = |source: &Source| matches!(source, Source::File(_) | Source::Folder(_));
+    let files = inputs
+        .iter()
+        .all(|((source, _), _)| source.as_ref().map_or(true, is_file));
+    // One xctrace at a time: each takes what the machine has.
+    let jobs = if files { request.read.jobs } else { Jobs::ONE };
+    let each = request.read.jobs.each_of(if files { inputs.len() } else { 1 });
+    let together = Together(progress);
+    let progress: &dyn Progress = if jobs.count() > 1 && inputs.len() > 1 {
+        progress.begin(&format!("{} inputs", inputs.len()), None);
+        &together
+    } else {
+        progress
+    };
+    let read = |((source, signposts), shown): ((Result<Source>, bool), String)| {
+        let options = ReadOptions {
+            jobs: each,
+            signposts,
+            ..request.read.clone()
+        };
+        let recording = source.and_then(|source| read_recording(&source, &options, progress));
+        (shown, recording)
+    };
+    in_order(jobs, inputs, read, |(_, recording)| {
+        recording.is_err() && !request.keep_going
+    })
+}
+
+/// Progress of inputs that are read at once: one display for all of them.
+struct Together<'a>(&'a dyn Progress);
+
+impl Progress for Together<'_> {
+    fn begin(&self, _: &str, _: Option<u64>) {}
+    fn table(&self, schema: &str) {
+        self.0.table(schema);
+    }
+    fn advance(&self, bytes: u64) {
+        self.0.advance(bytes);
+    }
 }
 
 /// Inputs of both sides, in order.
@@ -315,7 +361,7 @@ fn trials(
         .iter()
         .zip(runs)
         .flat_map(|(input, runs)| runs.into_iter().map(move |run| (input, run)));
-    let made = in_order(runs.collect(), request.keep_going, |(input, run)| {
+    let make = |(input, run): (&ReadInput, RunTables)| {
         let joined = join(
             &RunInput {
                 recording: &input.recording,
@@ -328,6 +374,9 @@ fn trials(
         drop(run);
         let trial = joined.map(|trace| Trial::from_trace(&trace, input.shown.clone(), None, options));
         trial.map_err(|error| (input.shown.clone(), error))
+    };
+    let made = in_order(request.read.jobs, runs.collect(), make, |made| {
+        made.is_err() && !request.keep_going
     });
     let units_of = inputs
         .iter()
@@ -352,45 +401,6 @@ fn trials(
         return Err(Error::unfit("no trial of a side could be used").with_help("see the errors above"));
     }
     Ok(trials)
-}
-
-/// What `work` makes of each job, in the order of the jobs, on as many threads as the machine runs at once. The first
-/// failure in that order is always there; without `keep_going`, jobs after a failure may be left out.
-fn in_order<J: Send, T: Send, E: Send>(
-    jobs: Vec<J>,
-    keep_going: bool,
-    work: impl Fn(J) -> std::result::Result<T, E> + Sync,
-) -> Vec<std::result::Result<T, E>> {
-    let threads = std::thread::available_parallelism()
-        .map_or(1, usize::from)
-        .min(jobs.len());
-    let queue = Mutex::new(jobs.into_iter().enumerate());
-    let made = Mutex::new(BTreeMap::new());
-    let worker = || {
-        loop {
-            // Jobs begin in their order, so all before a failure have begun and will be done.
-            let next = queue.lock().unwrap_or_else(PoisonError::into_inner).next();
-            let Some((at, job)) = next else { return };
-            let result = work(job);
-            if result.is_err() && !keep_going {
-                queue
-                    .lock()
-                    .unwrap_or_else(PoisonError::into_inner)
-                    .by_ref()
-                    .for_each(drop);
-            }
-            made.lock().unwrap_or_else(PoisonError::into_inner).insert(at, result);
-        }
-    };
-    std::thread::scope(|scope| {
-        for _ in 1..threads {
-            // Without a further thread, this one does it all.
-            let _ = std::thread::Builder::new().spawn_scoped(scope, worker);
-        }
-        worker();
-    });
-    let made = made.into_inner().unwrap_or_else(PoisonError::into_inner);
-    made.into_values().collect()
 }
 
 fn side_name(side: &SideRequest, trials: &[Trial]) -> String {
@@ -454,23 +464,6 @@ fn shown_inputs<'a>(paths: impl Iterator<Item = &'a Path>) -> Vec<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn jobs_on_threads_give_their_results_in_order_and_the_first_failure() {
-        let jobs = || (0..100).collect::<Vec<u32>>();
-        let slower_first = |job: u32| {
-            (0..(100 - job) * 1_000).for_each(|turn| {
-                std::hint::black_box(turn);
-            });
-            if job % 30 == 7 { Err(job) } else { Ok(job) }
-        };
-        let all = in_order(jobs(), true, slower_first);
-        let expected: Vec<_> = jobs().into_iter().map(slower_first).collect();
-        assert_eq!(all, expected);
-        let until_failure = in_order(jobs(), false, slower_first);
-        assert_eq!(until_failure.get(..8), expected.get(..8));
-        assert_eq!(in_order(Vec::<u32>::new(), false, slower_first), []);
-    }
 
     #[test]
     fn inputs_are_shown_by_as_little_of_their_path_as_tells_them_apart() {

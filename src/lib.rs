@@ -23,6 +23,7 @@ pub mod config;
 pub mod error;
 pub mod join;
 pub mod model;
+pub mod parallel;
 pub mod recording;
 pub mod report;
 pub mod source;

@@ -72,7 +72,7 @@ id! {
 
 /// A name in the trace's [`Names`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct NameId(u32);
+pub struct NameId(pub(crate) u32);
 
 /// A [`Label`] in the trace's list.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -95,6 +95,11 @@ impl Names {
         self.texts.push(text.into());
         self.index.insert(text.into(), id);
         id
+    }
+
+    /// Every text, by id.
+    pub(crate) fn iter(&self) -> impl Iterator<Item = &str> {
+        self.texts.iter().map(|text| &**text)
     }
 
     /// The text of an id from this pool.

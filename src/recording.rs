@@ -4,7 +4,12 @@
 //! they are read (in file order), and pairs are joined to the submission map as soon as a run is complete, so
 //! that both timing tables look the same from then on.
 
+mod folder;
 mod pairing;
+mod run;
+
+use run::skip;
+pub use run::{Measured, RunTables, Seen, TimingTable};
 
 use std::collections::BTreeMap;
 use std::io::Read;
@@ -13,24 +18,13 @@ use std::path::Path;
 use hashbrown::HashMap;
 
 use crate::error::{Error, ErrorKind, Result};
-use crate::model::{
-    CommandBufferId, EncoderId, Label, LabelId, LeftOut, NameId, Nanos, Note, Reason, Submission, SubmissionId,
-    Timestamp,
-};
+use crate::model::Note;
+use crate::parallel::Jobs;
 use crate::source::{self, Source};
 use crate::tables::contents::{Contents, run_number};
-use crate::tables::encoders::EncoderRow;
-use crate::tables::execution_points::PointRow;
-use crate::tables::gpu_info::GpuRow;
-use crate::tables::gpu_intervals::IntervalRow;
-use crate::tables::shaders::{ShaderRow, ShaderSampleRow};
-use crate::tables::signposts::{self, SignpostEvent, SignpostInterval};
-use crate::tables::states::{self, StateRow};
-use crate::tables::submission_map::MapRow;
-use crate::tables::{NEEDED, ProcessId, SIGNPOST_TYPES, SIGNPOSTS, TYPES, Table, Texts};
+use crate::tables::{NEEDED, SIGNPOST_TYPES, SIGNPOSTS, TYPES, Texts};
 use crate::xctrace::{Bundle, XctraceOptions};
 use crate::xml::{ExportReader, Keep, Part};
-use pairing::Pairing;
 
 /// A run takes memory even when its tables are empty; recordings have a few.
 const MAX_RUNS: usize = 10_000;
@@ -47,9 +41,9 @@ pub enum RunChoice {
     All,
 }
 
-/// What is told while reading, for a progress display.
-pub trait Progress {
-    /// A file or an export begins; `bytes` is its size where that is known.
+/// What is told while reading, for a progress display; by several threads when several files are read at once.
+pub trait Progress: Sync {
+    /// A file, a folder or an export begins; `bytes` is its size where that is known.
     fn begin(&self, name: &str, bytes: Option<u64>);
     /// A table begins.
     fn table(&self, schema: &str);
@@ -73,6 +67,11 @@ pub struct ReadOptions {
     pub signposts: bool,
     /// How bundles are exported.
     pub xctrace: XctraceOptions,
+    /// How many files are read at once; what is read is the same for any number.
+    pub jobs: Jobs,
+    /// Leave every row to the tokenizer: the check and the measure of the row scanner.
+    #[doc(hidden)]
+    pub without_scanner: bool,
 }
 
 /// One input, read.
@@ -90,83 +89,6 @@ pub struct Recording {
     pub notes: Vec<Note>,
 }
 
-/// One run's tables.
-#[derive(Debug, Clone, Default)]
-pub struct RunTables {
-    /// The run's number.
-    pub number: u64,
-    /// Every schema that was seen: nodes and rows.
-    pub seen: BTreeMap<String, Seen>,
-    /// `metal-gpu-intervals`.
-    pub intervals: Option<TimingTable>,
-    /// `metal-gpu-execution-points`, joined to the map where there is one.
-    pub points: Option<TimingTable>,
-    /// Whether the submission map is there.
-    pub has_map: bool,
-    /// `metal-application-encoders-list`.
-    pub encoders: Option<Vec<EncoderRow>>,
-    /// `metal-shader-profiler-shader-list`.
-    pub shaders: Option<Vec<ShaderRow>>,
-    /// `metal-shader-profiler-intervals`.
-    pub shader_samples: Option<Vec<ShaderSampleRow>>,
-    /// GPU name, from `metal-gpu-info`.
-    pub gpu: Option<NameId>,
-    /// Thermal states.
-    pub thermal: Vec<StateRow>,
-    /// GPU performance states.
-    pub performance: Vec<StateRow>,
-    /// Events of `os-signpost`, of all its instances; `None` without the table, or when they are not asked for.
-    pub signpost_events: Option<Vec<SignpostEvent>>,
-    /// Intervals of [`signposts::PAIRED`].
-    pub signpost_intervals: Option<Vec<SignpostInterval>>,
-    pairing: Pairing,
-    map: HashMap<SubmissionId, Mapping>,
-}
-
-/// How often a schema was seen.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Seen {
-    /// Nodes (instances) of the schema.
-    pub nodes: u64,
-    /// Rows of all of them.
-    pub rows: u64,
-}
-
-/// A timing table: rows = 2 × or 1 × measured + left out.
-#[derive(Debug, Clone, Default)]
-pub struct TimingTable {
-    /// Rows of the table.
-    pub rows: u64,
-    /// Submissions with a usable start and duration, in file order.
-    pub measured: Vec<Measured>,
-    /// Rows that never became a submission.
-    pub left_out: LeftOut,
-    /// A submission id column was there.
-    pub has_ids: bool,
-}
-
-/// A submission of any process.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Measured {
-    /// Its times, ids and (for intervals) the label of its own row.
-    pub submission: Submission,
-    /// Its process; `None`: the trace does not say.
-    pub process: Option<ProcessId>,
-    /// GPU name.
-    pub gpu: Option<NameId>,
-    /// Lane.
-    pub depth: u32,
-    /// Whether the submission map knows it; always true for intervals.
-    pub mapped: bool,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-struct Mapping {
-    encoder: Option<EncoderId>,
-    command_buffer: Option<CommandBufferId>,
-    process: Option<ProcessId>,
-}
-
 /// Reads an input.
 ///
 /// # Errors
@@ -179,12 +101,9 @@ pub fn read_recording(source: &Source, options: &ReadOptions, progress: &dyn Pro
             return read_recording_from(CountedStdin { progress }, &source.origin(), options, progress);
         }
         Source::Bundle(path) => builder.read_bundle(path, options, progress),
-        Source::File(_) | Source::Folder(_) => source.files().and_then(|files| {
-            files
-                .iter()
-                .enumerate()
-                .try_for_each(|(number, path)| builder.read_file(path, number, progress))
-        }),
+        Source::File(_) | Source::Folder(_) => source
+            .files()
+            .and_then(|files| builder.read_files(&files, options.jobs, progress)),
     };
     result.map_err(|error| error.with_origin(source.origin()))?;
     builder.finish().map_err(|error| error.with_origin(source.origin()))
@@ -221,14 +140,15 @@ impl Read for CountedStdin<'_> {
 
 struct Builder {
     origin: String,
-    choice: RunChoice,
-    signposts: bool,
+    options: ReadOptions,
     contents: Option<Contents>,
     runs: BTreeMap<u64, RunTables>,
     texts: Texts,
     notes: Vec<Note>,
     /// Which file each table of a run came from: the same schema in two files is refused.
     files: HashMap<(u64, String), usize>,
+    /// The tables of each run in the order in which they were met.
+    order: Vec<(u64, String)>,
     file_names: Vec<String>,
     tables: u64,
 }
@@ -237,28 +157,29 @@ impl Builder {
     fn new(origin: String, options: &ReadOptions) -> Self {
         Builder {
             origin,
-            choice: options.run,
-            signposts: options.signposts,
+            options: options.clone(),
             contents: None,
             runs: BTreeMap::new(),
             texts: Texts::default(),
             notes: Vec::new(),
             files: HashMap::new(),
+            order: Vec::new(),
             file_names: Vec::new(),
             tables: 0,
         }
     }
 
     fn read_file(&mut self, path: &Path, number: usize, progress: &dyn Progress) -> Result<()> {
-        let name = path.display().to_string();
-        progress.begin(&name, std::fs::metadata(path).ok().map(|metadata| metadata.len()));
-        let short = path
-            .file_name()
-            .map_or_else(|| name.clone(), |name| name.to_string_lossy().into_owned());
-        self.file_names.push(short);
+        let size = std::fs::metadata(path).ok().map(|metadata| metadata.len());
+        progress.begin(&path.display().to_string(), size);
+        self.read_file_within(path, number, progress)
+    }
+
+    /// Reads a file of something that was told to have begun.
+    fn read_file_within(&mut self, path: &Path, number: usize, progress: &dyn Progress) -> Result<()> {
         let input = source::open(path, |bytes| progress.advance(bytes))?;
         self.read(input, number, progress)
-            .map_err(|error| error.with_origin(name))
+            .map_err(|error| error.with_origin(path.display().to_string()))
     }
 
     /// Table of contents first; then the needed tables of each chosen run in one call, or one by one when that fails.
@@ -275,7 +196,7 @@ impl Builder {
         };
         for number in self.chosen(&contents.runs.iter().map(|run| run.number).collect::<Vec<_>>())? {
             let Some(run) = contents.run(number) else { continue };
-            let signposts: &[&str] = if self.signposts { SIGNPOSTS } else { &[] };
+            let signposts: &[&str] = if self.options.signposts { SIGNPOSTS } else { &[] };
             let there: Vec<&str> = NEEDED
                 .iter()
                 .chain(signposts)
@@ -344,12 +265,17 @@ impl Builder {
         known_run: Option<u64>,
         progress: &dyn Progress,
     ) -> Result<()> {
-        let types = if self.signposts {
+        let types = if self.options.signposts {
             [TYPES, SIGNPOST_TYPES].concat()
         } else {
             TYPES.to_vec()
         };
-        let mut reader = ExportReader::new(input, Keep::Types(&types));
+        let keep = Keep::Types(&types);
+        let mut reader = if self.options.without_scanner {
+            ExportReader::without_scanner(input, keep)
+        } else {
+            ExportReader::new(input, keep)
+        };
         loop {
             let (schema, reference) = match reader.next_part()? {
                 None => return Ok(()),
@@ -366,31 +292,13 @@ impl Builder {
             progress.table(schema.name());
             self.texts.begin_table();
             let number = known_run.unwrap_or_else(|| run_number(self.contents.as_ref(), reference));
-            let key = (number, schema.name().to_owned());
-            if let Some(other) = self.files.get(&key).filter(|other| **other != file) {
-                let name = |at: &usize| {
-                    self.file_names
-                        .get(*at)
-                        .cloned()
-                        .unwrap_or_else(|| "another file".to_owned())
-                };
-                return Err(Error::unfit(format!(
-                    "table `{}` of run {number} stands in two files: {} and {}",
-                    schema.name(),
-                    name(other),
-                    name(&file)
-                ))
-                .with_help("keep one of them: which one is right cannot be told from here"));
-            }
-            self.files.insert(key, file);
-            let wanted = match self.choice {
+            self.begin_table(number, schema.name(), file)?;
+            let wanted = match self.options.run {
                 RunChoice::Number(chosen) => chosen == number,
                 RunChoice::Only | RunChoice::All => true,
-            } && (self.signposts || !SIGNPOSTS.contains(&schema.name()));
+            } && (self.options.signposts || !SIGNPOSTS.contains(&schema.name()));
             if self.runs.len() >= MAX_RUNS && !self.runs.contains_key(&number) {
-                return Err(Error::unfit(format!(
-                    "the export has tables of more than {MAX_RUNS} runs: no recording has so many"
-                )));
+                return Err(too_many_runs());
             }
             let run = self.runs.entry(number).or_insert_with(|| RunTables {
                 number,
@@ -418,6 +326,28 @@ impl Builder {
         }
     }
 
+    /// Remembers where a table came from.
+    fn begin_table(&mut self, run: u64, schema: &str, file: usize) -> Result<()> {
+        let key = (run, schema.to_owned());
+        match self.files.get(&key) {
+            Some(other) if *other == file => Ok(()),
+            Some(other) => {
+                let name = |at: &usize| self.file_names.get(*at).map_or("another file", |name| name);
+                Err(Error::unfit(format!(
+                    "table `{schema}` of run {run} stands in two files: {} and {}",
+                    name(other),
+                    name(&file)
+                ))
+                .with_help("keep one of them: which one is right cannot be told from here"))
+            }
+            None => {
+                self.order.push(key.clone());
+                self.files.insert(key, file);
+                Ok(())
+            }
+        }
+    }
+
     fn chosen(&self, numbers: &[u64]) -> Result<Vec<u64>> {
         let list = || {
             let describe = |number: &u64| {
@@ -436,7 +366,7 @@ impl Builder {
             }
             shown.join(", ")
         };
-        match self.choice {
+        match self.options.run {
             RunChoice::All => Ok(numbers.to_vec()),
             RunChoice::Number(number) if numbers.contains(&number) => Ok(vec![number]),
             RunChoice::Number(number) => Err(Error::unfit(format!(
@@ -471,7 +401,7 @@ impl Builder {
                 number,
                 ..RunTables::default()
             });
-            run.join_map(&mut self.texts);
+            run.join_map();
             runs.push(run);
         }
         Ok(Recording {
@@ -484,172 +414,17 @@ impl Builder {
     }
 }
 
+fn too_many_runs() -> Error {
+    Error::unfit(format!(
+        "the export has tables of more than {MAX_RUNS} runs: no recording has so many"
+    ))
+}
+
 /// A process as messages show it.
 pub(crate) fn shown(process: &crate::model::Process) -> String {
     match process.pid {
         Some(pid) if process.name.is_empty() => format!("pid {pid}"),
         Some(pid) => format!("{} ({pid})", process.name),
         None => process.name.clone(),
-    }
-}
-
-fn skip<R: Read>(reader: &mut ExportReader<R>) -> Result<u64> {
-    let mut rows = 0;
-    while reader.read_row()?.is_some() {
-        rows += 1;
-    }
-    Ok(rows)
-}
-
-/// Reads the rest of a table into `push`.
-fn each<R: Read, T: Table>(
-    reader: &mut ExportReader<R>,
-    schema: &crate::xml::Schema,
-    texts: &mut Texts,
-    mut push: impl FnMut(T, &mut Texts),
-) -> Result<u64> {
-    let columns = T::bind(schema)?;
-    let mut rows = 0;
-    while let Some(row) = reader.read_row()? {
-        let typed = T::read(&row, &columns, texts)?;
-        rows += 1;
-        push(typed, texts);
-    }
-    Ok(rows)
-}
-
-impl RunTables {
-    fn read_table<R: Read>(
-        &mut self,
-        reader: &mut ExportReader<R>,
-        schema: &crate::xml::Schema,
-        texts: &mut Texts,
-    ) -> Result<u64> {
-        match schema.name() {
-            IntervalRow::SCHEMA => {
-                let none = texts.intern_label(Label::NoEncoder);
-                let unnamed = texts.names.intern("(no channel)");
-                let table = self.intervals.get_or_insert_default();
-                table.has_ids |= schema.opt_column("gpu-submission-id").is_some();
-                let rows = each(reader, schema, texts, |row, _| table.push_interval(&row, none, unnamed))?;
-                table.rows += rows;
-                Ok(rows)
-            }
-            PointRow::SCHEMA => {
-                let none = texts.intern_label(Label::NoEncoder);
-                let table = self.points.get_or_insert_default();
-                table.has_ids = true;
-                let pairing = &mut self.pairing;
-                let rows = each(reader, schema, texts, |row, texts| {
-                    pairing.push(&row, table, none, texts)
-                })?;
-                table.rows += rows;
-                Ok(rows)
-            }
-            MapRow::SCHEMA => {
-                self.has_map = true;
-                let map = &mut self.map;
-                each(reader, schema, texts, |row: MapRow, _| {
-                    if let Some(id) = row.submission {
-                        let new = Mapping {
-                            encoder: row.encoder,
-                            command_buffer: row.command_buffer,
-                            process: row.process,
-                        };
-                        // Two rows that contradict each other say nothing about what they contradict each other in.
-                        map.entry(id).and_modify(|old| *old = old.agreed(new)).or_insert(new);
-                    }
-                })
-            }
-            EncoderRow::SCHEMA => {
-                let encoders = self.encoders.get_or_insert_default();
-                each(reader, schema, texts, |row, _| encoders.push(row))
-            }
-            ShaderRow::SCHEMA => {
-                let shaders = self.shaders.get_or_insert_default();
-                each(reader, schema, texts, |row, _| shaders.push(row))
-            }
-            ShaderSampleRow::SCHEMA => {
-                let samples = self.shader_samples.get_or_insert_default();
-                each(reader, schema, texts, |row, _| samples.push(row))
-            }
-            GpuRow::SCHEMA => {
-                let gpu = &mut self.gpu;
-                each(reader, schema, texts, |row: GpuRow, _| *gpu = gpu.or(row.name))
-            }
-            states::THERMAL => {
-                let thermal = &mut self.thermal;
-                each(reader, schema, texts, |row, _| thermal.push(row))
-            }
-            states::PERFORMANCE => {
-                let performance = &mut self.performance;
-                each(reader, schema, texts, |row, _| performance.push(row))
-            }
-            SignpostEvent::SCHEMA => {
-                let events = self.signpost_events.get_or_insert_default();
-                each(reader, schema, texts, |row, _| events.push(row))
-            }
-            name if signposts::PAIRED.contains(&name) => {
-                let intervals = self.signpost_intervals.get_or_insert_default();
-                each(reader, schema, texts, |row, _| intervals.push(row))
-            }
-            _ => skip(reader),
-        }
-    }
-
-    /// Ends pairing and gives every pair its encoder, command buffer and process.
-    fn join_map(&mut self, texts: &mut Texts) {
-        let map = std::mem::take(&mut self.map);
-        let pairing = std::mem::take(&mut self.pairing);
-        let Some(points) = &mut self.points else { return };
-        pairing.finish(points);
-        let _ = texts;
-        for measured in &mut points.measured {
-            let mapping = measured.submission.id.and_then(|id| map.get(&id));
-            measured.mapped = mapping.is_some();
-            if let Some(mapping) = mapping {
-                measured.submission.encoder = mapping.encoder;
-                measured.submission.command_buffer = mapping.command_buffer;
-                measured.process = mapping.process;
-            }
-        }
-    }
-}
-
-impl Mapping {
-    fn agreed(self, other: Mapping) -> Mapping {
-        fn same<T: PartialEq>(a: Option<T>, b: Option<T>) -> Option<T> {
-            if a == b { a } else { None }
-        }
-        Mapping {
-            encoder: same(self.encoder, other.encoder),
-            command_buffer: same(self.command_buffer, other.command_buffer),
-            process: same(self.process, other.process),
-        }
-    }
-}
-
-impl TimingTable {
-    fn push_interval(&mut self, row: &IntervalRow, no_label: LabelId, no_channel: NameId) {
-        let (Some(start), Some(duration)) = (row.start, row.duration) else {
-            self.left_out.add(Reason::Invalid, 1, None);
-            return;
-        };
-        self.measured.push(Measured {
-            submission: Submission {
-                start: Timestamp(start),
-                duration: Nanos(duration),
-                id: row.submission,
-                encoder: row.encoder,
-                command_buffer: row.command_buffer,
-                latency: row.latency,
-                channel: row.channel.unwrap_or(no_channel),
-                label: row.label.unwrap_or(no_label),
-            },
-            process: row.process,
-            gpu: row.gpu,
-            depth: row.depth,
-            mapped: true,
-        });
     }
 }

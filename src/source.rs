@@ -3,6 +3,9 @@
 //! What a file is, its content decides, not its name: gzip (every member), zstd (every frame), a byte order
 //! mark, UTF-16. What cannot be an export is refused here, in words that say what it is instead.
 
+mod unchanged;
+mod unpack;
+
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, Read};
 use std::path::{Path, PathBuf};
@@ -11,6 +14,7 @@ use ruzstd::decoding::errors::{FrameDecoderError, ReadFrameHeaderError};
 use ruzstd::decoding::{BlockDecodingStrategy, FrameDecoder};
 
 use crate::error::{Error, ErrorKind, Result};
+use unchanged::Unchanged;
 
 /// An opened input: UTF-8 XML without a byte order mark.
 pub type Input<'a> = Box<dyn BufRead + 'a>;
@@ -156,14 +160,28 @@ pub fn is_contents(file: &Path) -> bool {
         .is_some_and(|name| name.to_string_lossy().to_ascii_lowercase().starts_with("toc."))
 }
 
-/// Opens a file as UTF-8 XML; `progress` sees the bytes of the file as they are read.
+/// Opens a file as UTF-8 XML; `progress` sees the bytes of the file as they are read. A compressed file is unpacked on a
+/// thread of its own; a file that changes before its end was read is an error where it ends.
 ///
 /// # Errors
 /// A file that cannot be opened, is empty, or is no XML in any form that is read.
 pub fn open<'a>(path: &Path, progress: impl Fn(u64) + 'a) -> Result<Input<'a>> {
-    let origin = || path.display().to_string();
-    let file = File::open(path).map_err(|error| Error::io("open it", error).with_origin(origin()))?;
-    decode(Counted { input: file, progress }).map_err(|error| error.with_origin(origin()))
+    let file = File::open(path).and_then(Unchanged::new);
+    file.map_err(|error| Error::io("open it", error))
+        .and_then(|mut input| {
+            let mut head = Vec::new();
+            Read::take(&mut input, 4)
+                .read_to_end(&mut head)
+                .map_err(|error| Error::io("read it", error))?;
+            let packed = is_gzip(&head) || is_zstd(&head);
+            let input = io::Cursor::new(head).chain(input);
+            if packed {
+                Ok(Box::new(unpack::unpack(input, progress)?) as Input<'a>)
+            } else {
+                decode(Counted { input, progress })
+            }
+        })
+        .map_err(|error| error.with_origin(path.display().to_string()))
 }
 
 /// A reader that reports how much was read.
@@ -191,11 +209,11 @@ pub fn decode<'a>(input: impl Read + 'a) -> Result<Input<'a>> {
         let (start, whole) = peek(input)?;
         input = match start.as_slice() {
             [] => return Err(Error::new(ErrorKind::Empty)),
-            [0x1f, 0x8b, ..] => Box::new(BufReader::with_capacity(
+            start if is_gzip(start) => Box::new(BufReader::with_capacity(
                 BUFFER,
                 flate2::bufread::MultiGzDecoder::new(whole),
             )),
-            [0x28, 0xb5, 0x2f, 0xfd, ..] | [0x50..=0x5f, 0x2a, 0x4d, 0x18, ..] => Box::new(BufReader::with_capacity(
+            start if is_zstd(start) => Box::new(BufReader::with_capacity(
                 BUFFER,
                 ZstdReader {
                     input: whole,
@@ -209,6 +227,18 @@ pub fn decode<'a>(input: impl Read + 'a) -> Result<Input<'a>> {
     Err(Error::new(ErrorKind::NotAnExport(
         "the file is compressed more than twice".to_owned(),
     )))
+}
+
+fn is_gzip(start: &[u8]) -> bool {
+    matches!(start, [0x1f, 0x8b, ..])
+}
+
+/// A frame, or one that is to be skipped.
+fn is_zstd(start: &[u8]) -> bool {
+    matches!(
+        start,
+        [0x28, 0xb5, 0x2f, 0xfd, ..] | [0x50..=0x5f, 0x2a, 0x4d, 0x18, ..]
+    )
 }
 
 /// The first bytes, without taking them; short only at the end of the input.
@@ -501,6 +531,83 @@ mod tests {
             read([0xff, 0xfe, b'<', 0, 0x00, 0xd8, b'x', 0]).is_err(),
             "half a surrogate pair"
         );
+    }
+
+    /// A file of that content, and what reading it whole gives after `change`.
+    fn changed(content: &[u8], change: impl FnOnce(&Path)) -> Result<String> {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("x.xml");
+        std::fs::write(&path, content).unwrap();
+        let mut input = open(&path, |_| ())?;
+        let mut text = vec![0; 10];
+        input.read_exact(&mut text).unwrap();
+        change(&path);
+        let mut text = String::from_utf8(text).unwrap();
+        input
+            .read_to_string(&mut text)
+            .map_err(|error| Error::io("read on", error))?;
+        Ok(text)
+    }
+
+    #[test]
+    fn a_file_that_changes_while_it_is_read_is_an_error() {
+        // Larger than every buffer on the way, and the packed ones than what the other thread has read already.
+        let text: String = (0..150_000u64)
+            .map(|n| format!("<row>{}</row>", n.wrapping_mul(0x9e37_79b9_7f4a_7c15)))
+            .collect();
+        for content in [text.clone().into_bytes(), gzip(&text), zstd(&text)] {
+            assert!(changed(&content, |_| ()).unwrap() == text);
+            let half = content.len() as u64 / 2;
+            let edits: [&dyn Fn(&std::fs::File); 3] = [
+                &|file| file.set_len(half).unwrap(),
+                &|file| file.set_len(3 * half).unwrap(),
+                &|file| file.set_modified(std::time::SystemTime::UNIX_EPOCH).unwrap(),
+            ];
+            for (number, edit) in edits.into_iter().enumerate() {
+                let result = changed(&content, |path| edit(&File::options().write(true).open(path).unwrap()));
+                let told = result.map(|text| text.len()).unwrap_err().to_string();
+                // A cut or grown packed file may be found bad before its end is.
+                assert!(
+                    told.contains("changed while it was read") || (number < 2 && content.len() < text.len()),
+                    "{told}"
+                );
+            }
+        }
+    }
+
+    #[test]
+    fn a_packed_file_is_read_as_its_bytes_are() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("x.xml.gz");
+        let text = "<a>µ</a>".repeat(100_000);
+        let cut = |bytes: Vec<u8>| bytes[..bytes.len() - 9].to_vec();
+        for content in [
+            gzip(&text),
+            zstd(&text),
+            gzip(&text)[..3].to_vec(),
+            cut(gzip(&text)),
+            cut(zstd(&text)),
+            gzip(""),
+            gzip("PK\x03\x04"),
+            gzip("hello"),
+        ] {
+            std::fs::write(&path, &content).unwrap();
+            let told = std::cell::Cell::new(0);
+            let whole = |input: Result<Input<'_>>| {
+                let mut text = Vec::new();
+                let result = input.and_then(|mut input| {
+                    input
+                        .read_to_end(&mut text)
+                        .map_err(|error| Error::io("read it", error))
+                });
+                (result.map_err(|error| error.kind().to_string()), text)
+            };
+            let opened = whole(open(&path, |bytes| told.set(told.get() + bytes)));
+            assert!(opened == whole(decode(&content[..])));
+            assert!(opened.0.is_err() || told.get() == content.len() as u64);
+            // Nobody has to read to the end.
+            drop(open(&path, |_| ()));
+        }
     }
 
     #[test]

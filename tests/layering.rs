@@ -10,11 +10,15 @@ use std::path::{Path, PathBuf};
 const LAYERS: &[(&str, &[&str])] = &[
     ("error", &[]),
     ("model", &["error"]),
+    ("parallel", &[]),
     ("source", &["error", "model"]),
     ("xctrace", &["error", "model"]),
     ("xml", &["error", "model"]),
     ("tables", &["error", "model", "xml"]),
-    ("recording", &["error", "model", "source", "xctrace", "xml", "tables"]),
+    (
+        "recording",
+        &["error", "model", "parallel", "source", "xctrace", "xml", "tables"],
+    ),
     ("join", &["error", "model", "tables", "recording"]),
     // Numbers come from the model alone: neither knows that exports or XML exist.
     ("attribution", &["error", "model"]),
@@ -25,6 +29,7 @@ const LAYERS: &[(&str, &[&str])] = &[
         &[
             "error",
             "model",
+            "parallel",
             "source",
             "recording",
             "join",
@@ -40,6 +45,7 @@ const LAYERS: &[(&str, &[&str])] = &[
             "config",
             "error",
             "model",
+            "parallel",
             "source",
             "xctrace",
             "xml",

@@ -1,5 +1,6 @@
 //! `compare` and `report`.
 
+use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
 
 use clap::Args;
@@ -18,6 +19,8 @@ use crate::config::unit_name;
 use crate::error::{Error, Result};
 use crate::join::{JoinOptions, ProcessChoice, TimingChoice};
 use crate::model::{Nanos, Timestamp, WindowRule, WindowSpan};
+use crate::parallel::Jobs;
+use crate::recording::ReadOptions;
 use crate::report::{self, Format, GateName, ReportOptions};
 
 const COMPARE_EXAMPLES: &str = "\
@@ -138,6 +141,9 @@ pub(super) struct SharedArgs {
     /// Go on without inputs that cannot be used; they are named in every format, and the exit status is 3
     #[arg(long, help_heading = "Reading")]
     pub(super) keep_going: bool,
+    /// How many inputs, and files of a folder, are read at once [default: one per core]
+    #[arg(long, value_name = "N", help_heading = "Reading")]
+    pub(super) jobs: Option<NonZeroUsize>,
     #[command(flatten)]
     pub(super) read: ReadArgs,
     #[command(flatten)]
@@ -330,7 +336,10 @@ impl SharedArgs {
             b,
             timing: self.timing.unwrap_or_default(),
             unit: self.unit.clone().unwrap_or_else(|| "token".to_owned()),
-            read: self.read.options(),
+            read: ReadOptions {
+                jobs: self.jobs.map(Jobs::new).unwrap_or_default(),
+                ..self.read.options()
+            },
             baseline,
             compare: CompareOptions {
                 label_map: layers.label_map(self.label_map.as_deref())?,

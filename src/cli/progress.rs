@@ -1,7 +1,7 @@
 //! Progress on standard error, for work over half a second on a terminal; silent otherwise.
 
-use std::cell::RefCell;
 use std::io::IsTerminal;
+use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
@@ -12,9 +12,9 @@ use crate::recording::Progress;
 /// Work shorter than this shows nothing.
 const PATIENCE: Duration = Duration::from_millis(500);
 
-/// A bar per file: table, bytes, rate.
+/// A bar per file, or per folder whose files are read at once: table, bytes, rate.
 pub(super) struct Bar {
-    state: Option<RefCell<State>>,
+    state: Option<Mutex<State>>,
 }
 
 struct State {
@@ -29,7 +29,7 @@ impl Bar {
         Bar {
             state: wanted.then(|| {
                 let bar = ProgressBar::with_draw_target(None, ProgressDrawTarget::hidden());
-                RefCell::new(State {
+                Mutex::new(State {
                     bar,
                     begun: Instant::now(),
                     shown: false,
@@ -40,9 +40,14 @@ impl Bar {
 
     /// Takes the bar off the screen before something else is printed.
     pub(super) fn clear(&self) {
-        if let Some(state) = &self.state {
-            state.borrow().bar.finish_and_clear();
+        if let Some(state) = self.state() {
+            state.bar.finish_and_clear();
         }
+    }
+
+    fn state(&self) -> Option<MutexGuard<'_, State>> {
+        let state = self.state.as_ref()?;
+        Some(state.lock().unwrap_or_else(PoisonError::into_inner))
     }
 }
 
@@ -63,8 +68,7 @@ fn style(known: bool) -> ProgressStyle {
 
 impl Progress for Bar {
     fn begin(&self, name: &str, bytes: Option<u64>) {
-        if let Some(state) = &self.state {
-            let state = state.borrow();
+        if let Some(state) = self.state() {
             state.bar.set_style(style(bytes.is_some()));
             state.bar.reset();
             match bytes {
@@ -77,14 +81,13 @@ impl Progress for Bar {
     }
 
     fn table(&self, schema: &str) {
-        if let Some(state) = &self.state {
-            state.borrow().bar.set_message(crate::report::visible(schema));
+        if let Some(state) = self.state() {
+            state.bar.set_message(crate::report::visible(schema));
         }
     }
 
     fn advance(&self, bytes: u64) {
-        if let Some(state) = &self.state {
-            let mut state = state.borrow_mut();
+        if let Some(mut state) = self.state() {
             state.bar.inc(bytes);
             if !state.shown && state.begun.elapsed() > PATIENCE {
                 state.shown = true;

@@ -37,6 +37,7 @@ impl ReadArgs {
             run: self.run.unwrap_or_default(),
             signposts: false,
             xctrace: self.bundle.options(),
+            ..ReadOptions::default()
         }
     }
 }

@@ -96,6 +96,10 @@ impl Pairing {
         });
     }
 
+    pub(super) fn channels_mut(&mut self) -> impl Iterator<Item = &mut NameId> {
+        self.channels.values_mut()
+    }
+
     pub(super) fn finish(self, table: &mut TimingTable) {
         let open: u64 = self
             .open

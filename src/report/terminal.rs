@@ -128,7 +128,8 @@ impl Page {
         };
         let widest = |at: usize| {
             let cells = sheet.rows.iter().filter_map(|row| row.get(at));
-            cells.map(|cell| width(&text(cell)).min(SPOKEN)).max().unwrap_or(0)
+            let widths = cells.map(|cell| width(&text(cell)));
+            widths.filter(|width| *width <= SPOKEN).max().unwrap_or(0)
         };
         for row in &sheet.rows {
             let mut line = String::from(word);

@@ -206,6 +206,69 @@ impl Texts {
     }
 }
 
+/// The ids that the texts of one file have among those of the files before it.
+pub(crate) struct Renumbered {
+    names: Vec<NameId>,
+    processes: Vec<ProcessId>,
+    labels: Vec<LabelId>,
+}
+
+impl Texts {
+    /// Takes over the texts of another file, in their order.
+    pub(crate) fn take_over(&mut self, other: &Texts) -> Renumbered {
+        let names: Vec<NameId> = other.names.iter().map(|name| self.names.intern(name)).collect();
+        let processes = other.processes.iter();
+        let processes = processes.map(|process| self.intern_process(process.clone())).collect();
+        let mut ids = Renumbered {
+            names,
+            processes,
+            labels: Vec::new(),
+        };
+        for label in &other.labels {
+            let mut label = label.clone();
+            if let Label::Known {
+                command_buffer,
+                encoder,
+                ..
+            } = &mut label
+            {
+                ids.name(command_buffer);
+                ids.name(encoder);
+            }
+            ids.labels.push(self.intern_label(label));
+        }
+        ids
+    }
+}
+
+impl Renumbered {
+    /// Whether every id stays what it is.
+    pub(crate) fn is_same(&self) -> bool {
+        let counts = || 0u32..;
+        self.names.iter().zip(counts()).all(|(id, at)| id.0 == at)
+            && self.processes.iter().zip(counts()).all(|(id, at)| id.0 == at)
+            && self.labels.iter().zip(counts()).all(|(id, at)| id.0 == at)
+    }
+
+    pub(crate) fn name(&self, id: &mut NameId) {
+        renumber(&self.names, id.0, id);
+    }
+
+    pub(crate) fn process(&self, id: &mut ProcessId) {
+        renumber(&self.processes, id.0, id);
+    }
+
+    pub(crate) fn label(&self, id: &mut LabelId) {
+        renumber(&self.labels, id.0, id);
+    }
+}
+
+fn renumber<T: Copy>(ids: &[T], old: u32, id: &mut T) {
+    if let Some(new) = usize::try_from(old).ok().and_then(|at| ids.get(at)) {
+        *id = *new;
+    }
+}
+
 /// A number in an optional column; `None` when the column or the value is not there.
 pub(crate) fn opt_u64(row: &Row<'_>, at: Option<ColumnIndex>) -> Result<Option<u64>> {
     at.map_or(Ok(None), |at| row.opt_u64(at))

@@ -52,6 +52,13 @@ pub struct Signpost {
     pub identifier: Option<u64>,
 }
 
+impl Signpost {
+    pub(crate) fn names_mut(&mut self) -> impl Iterator<Item = &mut NameId> {
+        let names = [&mut self.name, &mut self.subsystem, &mut self.category];
+        names.into_iter().flatten()
+    }
+}
+
 /// One event.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct SignpostEvent {

@@ -1,11 +1,13 @@
-//! The buffer between an input and the tokenizer, which no single event may outgrow.
+//! The buffer between an input and its two readers: no single event of the tokenizer may outgrow a bound, and the row
+//! scanner looks at all of it at once.
 
 use std::io::{self, BufRead, Read};
 
 /// No tag, text or attribute list of an export comes near this; more is refused.
 pub(super) const MAX_EVENT_BYTES: u64 = 16 << 20;
-/// As large as the buffers of [`crate::source`], so that those are passed by.
-const BUFFER: usize = 256 << 10;
+/// Twice the buffers of [`crate::source`], so that those are passed by also when the rest of a row is kept. A row that
+/// does not fit into it is not scanned.
+pub(super) const BUFFER: usize = 512 << 10;
 
 /// A buffer that refuses to feed one event for ever. It is the only buffer that an event crosses, so that asking it
 /// for bytes costs no call through a trait object.
@@ -14,6 +16,10 @@ pub(super) struct Bounded<R> {
     buffer: Box<[u8]>,
     at: usize,
     end: usize,
+    /// Before this the buffer is known to be UTF-8.
+    checked: usize,
+    /// An error that reading met behind the buffer.
+    failed: Option<io::Error>,
     pub(super) left: u64,
     pub(super) exceeded: bool,
 }
@@ -26,9 +32,48 @@ impl<R> Bounded<R> {
             buffer,
             at: 0,
             end: 0,
+            checked: 0,
+            failed: None,
             left: MAX_EVENT_BYTES,
             exceeded: false,
         }
+    }
+}
+
+impl<R: Read> Bounded<R> {
+    /// The bytes that are here already, as far as they are UTF-8. Must begin at the beginning of a character.
+    pub(super) fn window(&mut self) -> &[u8] {
+        let from = self.checked.max(self.at);
+        if from < self.end {
+            let fresh = self.buffer.get(from..self.end).unwrap_or_default();
+            self.checked = from
+                + match std::str::from_utf8(fresh) {
+                    Ok(_) => fresh.len(),
+                    Err(error) => error.valid_up_to(),
+                };
+        }
+        self.buffer.get(self.at..self.checked).unwrap_or_default()
+    }
+
+    /// Reads on behind what is here, at least as much again, so that rows that arrive in pieces are not looked at once
+    /// for each piece; `false` when nothing came, or there is no room for it.
+    pub(super) fn widen(&mut self) -> bool {
+        self.buffer.copy_within(self.at..self.end, 0);
+        self.checked = self.checked.saturating_sub(self.at);
+        self.end -= self.at;
+        self.at = 0;
+        let (before, enough) = (self.end, 2 * self.end);
+        while self.end <= enough && self.failed.is_none() {
+            let room = self.buffer.get_mut(self.end..).unwrap_or_default();
+            match self.input.read(room) {
+                Ok(0) => break,
+                Ok(amount) => self.end += amount,
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                // It is told when everything before it was read.
+                Err(error) => self.failed = Some(error),
+            }
+        }
+        self.end > before
     }
 }
 
@@ -46,7 +91,11 @@ impl<R: Read> BufRead for Bounded<R> {
         if self.at == self.end {
             self.at = 0;
             self.end = 0;
-            self.end = self.input.read(&mut self.buffer)?;
+            self.checked = 0;
+            self.end = match self.failed.take() {
+                Some(error) => return Err(error),
+                None => self.input.read(&mut self.buffer)?,
+            };
         }
         if self.left == 0 && self.at < self.end {
             self.exceeded = true;

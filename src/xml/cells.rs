@@ -3,6 +3,7 @@
 //! Faults found here have no position yet; the reader adds it.
 
 use super::ids::{IdTable, Pool, Tag, Value};
+use super::names::{self, Name};
 use super::{Keep, MAX_DEPTH, Schema, unescaped};
 
 /// What a cell may hold when its references are followed: a stack of 512 frames with long names is a quarter of it.
@@ -10,11 +11,14 @@ const MAX_CELL_BYTES: u64 = 4 << 20;
 /// A name or label of an analysis: ten times what anybody writes.
 const MAX_NAME_BYTES: usize = 64 << 10;
 /// All distinct names and labels of an analysis, which are kept several times over.
-const MAX_NAMES_BYTES: usize = 32 << 20;
+pub(super) const MAX_NAMES_BYTES: usize = 32 << 20;
 /// All distinct cells together may hold this many times their tags (and one cell more): so much where they are names
 /// and labels, which somebody keeps, and so much where they are anything.
 const MAX_GROWTH_OF_TYPES: u64 = 64;
 const MAX_GROWTH_OF_ALL: u64 = 1024;
+
+/// Types with children times their children, where the scanner remembers names.
+pub(super) const GUESSES: usize = 128;
 
 /// A fault inside a row, before it has a position.
 pub(super) enum Fault {
@@ -31,24 +35,26 @@ pub(super) enum Fault {
 pub(super) struct Cells {
     pub(super) pool: Pool,
     pub(super) ids: IdTable,
-    keep_all: bool,
-    /// By tag: whether its values are kept (not used with `keep_all`).
-    kept: Vec<bool>,
-    sentinel: Tag,
+    pub(super) keep_all: bool,
+    /// By tag.
+    pub(super) names: Vec<Name>,
+    /// By type and place among its children: the child that stood there last.
+    pub(super) guesses: [Option<Tag>; GUESSES],
+    pub(super) sentinel: Tag,
     /// Its name is only in `fmt`.
-    process: Tag,
+    pub(super) process: Tag,
     /// Joins the parts of a label: its white space counts.
     narrative: Tag,
     fmt: Tag,
     own_text: Tag,
     pub(super) row: Vec<Value>,
     pub(super) open: Vec<Open>,
-    scratch: Vec<Value>,
+    pub(super) scratch: Vec<Value>,
     text: String,
     /// Bytes of tags so far.
-    tag_bytes: u64,
+    pub(super) tag_bytes: u64,
     /// Bytes that the composites so far would take if each were written in full.
-    full_bytes: u64,
+    pub(super) full_bytes: u64,
     /// What the open elements show (`fmt`), one after the other: a leaf's is never kept.
     shown: String,
 }
@@ -79,7 +85,8 @@ impl Cells {
             pool,
             ids: IdTable::default(),
             keep_all: matches!(keep, Keep::All),
-            kept: Vec::new(),
+            names: Vec::new(),
+            guesses: [None; GUESSES],
             sentinel,
             process,
             narrative,
@@ -93,12 +100,14 @@ impl Cells {
             full_bytes: 0,
             shown: String::new(),
         };
+        // The names that the pool has from the beginning.
+        cells.extend_names();
         if let Keep::Types(types) = keep {
             for name in types.iter().chain(PARTS) {
                 if let Some(tag) = cells.tag(name)
-                    && let Some(kept) = cells.kept.get_mut(tag_index(tag))
+                    && let Some(name) = cells.names.get_mut(names::index(tag))
                 {
-                    *kept = true;
+                    name.keep = true;
                 }
             }
         }
@@ -107,14 +116,20 @@ impl Cells {
 
     pub(super) fn tag(&mut self, name: &str) -> Option<Tag> {
         let tag = self.pool.tag(name)?;
-        if self.kept.len() <= tag_index(tag) {
-            self.kept.resize(tag_index(tag) + 1, false);
-        }
+        self.extend_names();
         Some(tag)
     }
 
-    fn keeps(&self, tag: Tag) -> bool {
-        self.keep_all || self.kept.get(tag_index(tag)).copied().unwrap_or(false)
+    fn extend_names(&mut self) {
+        for name in self.pool.tags_from(self.names.len()) {
+            let mut name = Name::new(name);
+            name.keep = self.keep_all;
+            self.names.push(name);
+        }
+    }
+
+    pub(super) fn keeps(&self, tag: Tag) -> bool {
+        self.names.get(names::index(tag)).is_some_and(|name| name.keep)
     }
 
     pub(super) fn begin_row(&mut self) {
@@ -197,24 +212,7 @@ impl Cells {
         let known = if tag == self.sentinel {
             Some(Value::NULL)
         } else if let Some(number) = reference.filter(|_| keep) {
-            let value = self.ids.get(number);
-            if value == Value::UNDEFINED {
-                return Err(Fault::Dangling {
-                    found: format!("<{name}>"),
-                    id: number,
-                });
-            }
-            if value.tag() != tag && value != Value::NULL {
-                let found = format!(
-                    "a reference to id {number}, which is a <{}>",
-                    self.pool.tag_name(value.tag())
-                );
-                return Err(Fault::Layout {
-                    expected: format!("<{name}>"),
-                    found,
-                });
-            }
-            Some(value)
+            Some(self.referred(tag, number)?)
         } else {
             None
         };
@@ -272,55 +270,90 @@ impl Cells {
     fn value(&mut self, open: &Open) -> Result<Value, Fault> {
         // `fmt` alone makes a composite only of a process, whose name stands nowhere else.
         let composite = open.has_children || open.tag == self.process || self.scratch.len() > open.children_from;
-        if composite {
-            if let Some(shown) = open.shown_from.and_then(|from| self.shown.get(from..)) {
-                let text = self.pool.text(shown);
-                self.scratch.push(Value::text(self.fmt, text));
-            }
-            if !open.has_children && !self.text.trim().is_empty() {
-                let text = self.pool.text(self.text.trim());
-                self.scratch.push(Value::text(self.own_text, text));
-            }
-            let children = self.scratch.get(open.children_from..).unwrap_or(&[]);
-            let (composite, new) = self.pool.composite(children);
-            // A value that refers to a value that refers to a value … is as deep as the file is long, and one that
-            // refers to another twice can double its text at every step.
-            let size = self.pool.size(composite);
-            if size.levels > MAX_DEPTH {
-                return Err(Fault::TooDeep);
-            }
-            if new {
-                self.full_bytes = self.full_bytes.saturating_add(size.bytes);
-            }
-            let growth = if self.keep_all {
-                MAX_GROWTH_OF_ALL
-            } else {
-                MAX_GROWTH_OF_TYPES
-            };
-            if size.bytes > MAX_CELL_BYTES || self.full_bytes > MAX_CELL_BYTES + growth * self.tag_bytes {
-                return Err(Fault::TooLarge);
-            }
-            return Ok(Value::composite(open.tag, composite));
-        }
-        let text = if open.tag == self.narrative {
-            self.text.as_str()
+        let own_text = std::mem::take(&mut self.text);
+        let shown = std::mem::take(&mut self.shown);
+        let value = if composite {
+            let shown = open.shown_from.and_then(|from| shown.get(from..));
+            let own_text = if open.has_children { "" } else { own_text.as_str() };
+            self.composite(open.tag, open.children_from, shown, own_text)
         } else {
-            self.text.trim()
+            self.leaf(open.tag, &own_text)
         };
+        self.text = own_text;
+        self.shown = shown;
+        value
+    }
+
+    /// The value of an element whose children are the scratch from `children_from` on; what it shows and its own text
+    /// become children too.
+    pub(super) fn composite(
+        &mut self,
+        tag: Tag,
+        children_from: usize,
+        shown: Option<&str>,
+        own_text: &str,
+    ) -> Result<Value, Fault> {
+        if let Some(shown) = shown {
+            let text = self.pool.text(shown);
+            self.scratch.push(Value::text(self.fmt, text));
+        }
+        if !own_text.trim().is_empty() {
+            let text = self.pool.text(own_text.trim());
+            self.scratch.push(Value::text(self.own_text, text));
+        }
+        let children = self.scratch.get(children_from..).unwrap_or(&[]);
+        let (composite, new) = self.pool.composite(children);
+        // A value that refers to a value that refers to a value … is as deep as the file is long, and one that
+        // refers to another twice can double its text at every step.
+        let size = self.pool.size(composite);
+        if size.levels > MAX_DEPTH {
+            return Err(Fault::TooDeep);
+        }
+        if new {
+            self.full_bytes = self.full_bytes.saturating_add(size.bytes);
+        }
+        let growth = if self.keep_all {
+            MAX_GROWTH_OF_ALL
+        } else {
+            MAX_GROWTH_OF_TYPES
+        };
+        if size.bytes > MAX_CELL_BYTES || self.full_bytes > MAX_CELL_BYTES + growth * self.tag_bytes {
+            return Err(Fault::TooLarge);
+        }
+        Ok(Value::composite(tag, composite))
+    }
+
+    /// The value of an element without children.
+    pub(super) fn leaf(&mut self, tag: Tag, text: &str) -> Result<Value, Fault> {
+        let text = if tag == self.narrative { text } else { text.trim() };
         if !self.keep_all && (text.len() > MAX_NAME_BYTES || self.pool.text_bytes() > MAX_NAMES_BYTES) {
             return Err(Fault::TooLarge);
         }
-        Ok(
-            match plain_number(text).and_then(|number| Value::number(open.tag, number)) {
-                Some(value) => value,
-                None => Value::text(open.tag, self.pool.text(text)),
-            },
-        )
+        Ok(match plain_number(text).and_then(|number| Value::number(tag, number)) {
+            Some(value) => value,
+            None => Value::text(tag, self.pool.text(text)),
+        })
     }
-}
 
-fn tag_index(tag: Tag) -> usize {
-    usize::from(tag.number())
+    /// What a reference of this type stands for.
+    pub(super) fn referred(&self, tag: Tag, id: u64) -> Result<Value, Fault> {
+        let value = self.ids.get(id);
+        let name = || format!("<{}>", self.pool.tag_name(tag));
+        if value == Value::UNDEFINED {
+            return Err(Fault::Dangling { found: name(), id });
+        }
+        if value.tag() != tag && value != Value::NULL {
+            let found = format!(
+                "a reference to id {id}, which is a <{}>",
+                self.pool.tag_name(value.tag())
+            );
+            return Err(Fault::Layout {
+                expected: name(),
+                found,
+            });
+        }
+        Ok(value)
+    }
 }
 
 /// A decimal number whose text can be written back from it.

@@ -102,6 +102,9 @@ pub(super) struct IdTable {
     pages: Vec<Option<Box<[Value; PAGE]>>>,
     far: HashMap<u64, Value>,
     defined: u64,
+    /// What [`IdTable::try_define`] replaced since the last mark.
+    replaced: Vec<(u64, Value)>,
+    defined_at_mark: u64,
 }
 
 impl IdTable {
@@ -156,6 +159,37 @@ impl IdTable {
                 self.far.insert(id, value);
             }
         }
+    }
+
+    /// From here on, [`IdTable::rewind`] takes back what [`IdTable::try_define`] defines.
+    pub(super) fn mark(&mut self) {
+        self.replaced.clear();
+        self.defined_at_mark = self.defined;
+    }
+
+    /// As [`IdTable::define`], until further notice.
+    #[inline]
+    pub(super) fn try_define(&mut self, id: u64, value: Value) {
+        if self.far.is_empty()
+            && let Some((page, at)) = split(id)
+            && let Some(Some(page)) = self.pages.get_mut(page)
+            && let Some(slot) = page.get_mut(at)
+        {
+            self.defined += 1;
+            self.replaced.push((id, *slot));
+            *slot = value;
+        } else {
+            self.replaced.push((id, self.get(id)));
+            self.define(id, value);
+        }
+    }
+
+    /// Takes back every definition since the mark.
+    pub(super) fn rewind(&mut self) {
+        while let Some((id, value)) = self.replaced.pop() {
+            self.define(id, value);
+        }
+        self.defined = self.defined_at_mark;
     }
 
     pub(super) fn clear(&mut self) {
@@ -218,7 +252,44 @@ impl Default for Pool {
     }
 }
 
+/// How much a [`Pool`] held.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(super) struct PoolMark {
+    texts: usize,
+    composites: usize,
+}
+
 impl Pool {
+    pub(super) fn mark(&self) -> PoolMark {
+        PoolMark {
+            texts: self.ends.len(),
+            composites: self.composites.len(),
+        }
+    }
+
+    /// Forgets every text and composite since the mark.
+    pub(super) fn rewind(&mut self, mark: PoolMark) {
+        while self.composites.len() > mark.composites {
+            let at = self.composites.len() - 1;
+            let hash = self.hasher.hash_one(children_at(&self.children, &self.composites, at));
+            if let Ok(entry) = self.composite_index.find_entry(hash, |other| *other == at) {
+                entry.remove();
+            }
+            if let Some(composite) = self.composites.pop() {
+                self.children.truncate(composite.start);
+            }
+        }
+        while self.ends.len() > mark.texts {
+            let at = self.ends.len() - 1;
+            let hash = self.hasher.hash_one(text_at(&self.bytes, &self.ends, at));
+            if let Ok(entry) = self.texts.find_entry(hash, |other| *other == at) {
+                entry.remove();
+            }
+            self.ends.pop();
+            self.bytes.truncate(self.ends.last().copied().unwrap_or(0));
+        }
+    }
+
     /// The text, interned.
     pub(super) fn text(&mut self, text: &str) -> TextId {
         let hash = self.hasher.hash_one(text);
@@ -260,6 +331,11 @@ impl Pool {
 
     pub(super) fn known_tag(&self, name: &str) -> Option<Tag> {
         self.tag_index.get(name).copied()
+    }
+
+    /// The element names from a number on.
+    pub(super) fn tags_from(&self, number: usize) -> impl Iterator<Item = &str> {
+        self.tags.iter().skip(number).map(|name| &**name)
     }
 
     pub(super) fn tag_name(&self, tag: Tag) -> &str {
@@ -359,6 +435,36 @@ mod tests {
         assert!(new);
         assert_eq!(pool.composite(&[number, Value::text(tag, b)]), (pair, false));
         assert_eq!(pool.children(pair), [number, Value::text(tag, b)]);
+    }
+
+    #[test]
+    fn what_came_since_a_mark_can_be_taken_back() {
+        let mut pool = Pool::default();
+        let tag = pool.tag("x").unwrap();
+        let mut ids = IdTable::default();
+        let old = pool.text("old");
+        ids.define(7, Value::text(tag, old));
+        ids.define(1 << 40, Value::text(tag, old));
+        ids.mark();
+        let mark = pool.mark();
+        let new = pool.text("new");
+        let (pair, _) = pool.composite(&[Value::text(tag, old), Value::text(tag, new)]);
+        for id in [7, 8, 1 << 40, 1 << 41, 7] {
+            ids.try_define(id, Value::composite(tag, pair));
+        }
+        assert_eq!(ids.get(1 << 41).kind(), Kind::Composite(pair));
+        ids.rewind();
+        pool.rewind(mark);
+        for id in [7, 1 << 40] {
+            assert_eq!(ids.get(id).kind(), Kind::Text(old), "{id}");
+        }
+        for id in [8, 1 << 41] {
+            assert_eq!(ids.get(id), Value::UNDEFINED, "{id}");
+        }
+        assert_eq!((ids.defined, pool.mark(), pool.text_bytes()), (2, mark, 3));
+        // As if they had never been: the next of each takes their place.
+        assert_eq!((pool.text("old"), pool.text("other")), (old, new));
+        assert!(pool.composite(&[Value::text(tag, new)]).1);
     }
 
     #[test]

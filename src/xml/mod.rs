@@ -16,7 +16,9 @@ mod bounded;
 mod cells;
 mod element;
 mod ids;
+mod names;
 mod row;
+mod scan;
 mod schema;
 
 pub use element::Element;
@@ -33,11 +35,14 @@ use crate::error::{Error, ErrorKind, Position, Result};
 
 use bounded::{Bounded, MAX_EVENT_BYTES};
 use cells::{Attributes, Cells, Fault};
+use scan::Stop;
 
 /// No row, schema or table of contents is longer, in however many pieces.
 const MAX_PART_BYTES: u64 = 16 << 20;
 /// Cells nest four deep in real exports.
 const MAX_DEPTH: usize = 128;
+/// After rows that were not the scanner's, as many and twice as many are left to the tokenizer, but not more.
+const MAX_WAIT_SHIFT: u32 = 10;
 /// Elements and attributes of a table of contents (a real one has about 1,000).
 const MAX_TOC_ELEMENTS: usize = 200_000;
 
@@ -85,6 +90,19 @@ pub struct ExportReader<R> {
     run: RunReference,
     row: u64,
     row_byte: u64,
+    scanner: Scanner,
+}
+
+/// Whether rows are tried with the row scanner.
+#[derive(Debug, Clone, Copy)]
+enum Scanner {
+    Off,
+    On {
+        /// Rows that are left to the tokenizer first.
+        wait: u32,
+        /// Rows in a row that were not the scanner's.
+        missed: u32,
+    },
 }
 
 /// Where the cursor stands.
@@ -113,6 +131,16 @@ impl<R: Read> ExportReader<R> {
             run: RunReference::Unknown,
             row: 0,
             row_byte: 0,
+            scanner: Scanner::On { wait: 0, missed: 0 },
+        }
+    }
+
+    /// The same, but every row is read by the tokenizer: what the row scanner is measured and checked against.
+    #[doc(hidden)]
+    pub fn without_scanner(input: R, keep: Keep<'_>) -> Self {
+        ExportReader {
+            scanner: Scanner::Off,
+            ..ExportReader::new(input, keep)
         }
     }
 
@@ -140,6 +168,9 @@ impl<R: Read> ExportReader<R> {
                     self.schema = Some(schema);
                     self.row = 0;
                     self.place = Place::InNode;
+                    if let Scanner::On { wait, missed } = &mut self.scanner {
+                        (*wait, *missed) = (0, 0);
+                    }
                     return Ok(self.table());
                 }
                 Place::AtRow(_) => {
@@ -345,6 +376,7 @@ impl<R: Read> ExportReader<R> {
 
     fn read_schema(&mut self) -> Result<Schema> {
         let mut schema = self.schema.clone().unwrap_or_default();
+        schema.plain = true;
         let mut root = Element::default();
         self.read_children(&mut root)?;
         for column in root.children("col") {
@@ -361,6 +393,7 @@ impl<R: Read> ExportReader<R> {
                 .cells
                 .tag(&kind)
                 .ok_or_else(|| self.limit("more than 4,096 element names"))?;
+            schema.plain &= scan::is_plain(&kind);
             schema.columns.push(Column {
                 mnemonic,
                 title: text("name"),
@@ -445,6 +478,9 @@ impl<R: Read> ExportReader<R> {
     /// Reads the next row into `self.cells`; `false` at the end of the table.
     fn advance(&mut self) -> Result<bool> {
         if self.place == Place::InNode {
+            if self.scan_row() {
+                return Ok(true);
+            }
             self.open_table()?;
         }
         let Place::AtRow(empty) = self.place else {
@@ -495,6 +531,36 @@ impl<R: Read> ExportReader<R> {
             };
             if let Err(fault) = fault {
                 return Err(self.row_fault(fault, byte));
+            }
+        }
+    }
+
+    /// Reads the next row into `self.cells` when it is one for the scanner; nothing has happened when it is not.
+    fn scan_row(&mut self) -> bool {
+        let (Scanner::On { wait, missed }, Some(schema)) = (&mut self.scanner, &self.schema) else {
+            return false;
+        };
+        if *wait > 0 {
+            *wait -= 1;
+            return false;
+        }
+        loop {
+            let input = self.reader.get_mut();
+            match self.cells.scan_row(input.window(), schema) {
+                Ok(scanned) => {
+                    *missed = 0;
+                    self.row += 1;
+                    self.row_byte = self.reader.buffer_position() + scanned.begin as u64;
+                    self.reader.stream().consume(scanned.end);
+                    return true;
+                }
+                Err(Stop::Short) if input.widen() => {}
+                Err(_) => {
+                    // A file in another form is not tried row by row.
+                    *missed += 1;
+                    *wait = 1 << (*missed).min(MAX_WAIT_SHIFT) >> 1;
+                    return false;
+                }
             }
         }
     }

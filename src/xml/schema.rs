@@ -8,6 +8,8 @@ use crate::error::{Error, ErrorKind, Result};
 pub struct Schema {
     pub(super) name: String,
     pub(super) columns: Vec<Column>,
+    /// Whether its types are names that the row scanner knows how to look for.
+    pub(super) plain: bool,
 }
 
 /// A column: what it is called in code, on screen, and by type.

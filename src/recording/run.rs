@@ -1,0 +1,341 @@
+//! One run's tables as typed rows: what is kept of each schema, and how points are joined to the submission map.
+
+use std::collections::BTreeMap;
+use std::io::Read;
+
+use hashbrown::HashMap;
+
+use super::pairing::Pairing;
+use crate::error::Result;
+use crate::model::{
+    CommandBufferId, EncoderId, Label, LabelId, LeftOut, NameId, Nanos, Reason, Submission, SubmissionId, Timestamp,
+};
+use crate::tables::encoders::EncoderRow;
+use crate::tables::execution_points::PointRow;
+use crate::tables::gpu_info::GpuRow;
+use crate::tables::gpu_intervals::IntervalRow;
+use crate::tables::shaders::{ShaderRow, ShaderSampleRow};
+use crate::tables::signposts::{self, SignpostEvent, SignpostInterval};
+use crate::tables::states::{self, StateRow};
+use crate::tables::submission_map::MapRow;
+use crate::tables::{ProcessId, Renumbered, Table, Texts};
+use crate::xml::{ExportReader, Schema};
+
+/// One run's tables.
+#[derive(Debug, Clone, Default)]
+pub struct RunTables {
+    /// The run's number.
+    pub number: u64,
+    /// Every schema that was seen: nodes and rows.
+    pub seen: BTreeMap<String, Seen>,
+    /// `metal-gpu-intervals`.
+    pub intervals: Option<TimingTable>,
+    /// `metal-gpu-execution-points`, joined to the map where there is one.
+    pub points: Option<TimingTable>,
+    /// Whether the submission map is there.
+    pub has_map: bool,
+    /// `metal-application-encoders-list`.
+    pub encoders: Option<Vec<EncoderRow>>,
+    /// `metal-shader-profiler-shader-list`.
+    pub shaders: Option<Vec<ShaderRow>>,
+    /// `metal-shader-profiler-intervals`.
+    pub shader_samples: Option<Vec<ShaderSampleRow>>,
+    /// GPU name, from `metal-gpu-info`.
+    pub gpu: Option<NameId>,
+    /// Thermal states.
+    pub thermal: Vec<StateRow>,
+    /// GPU performance states.
+    pub performance: Vec<StateRow>,
+    /// Events of `os-signpost`, of all its instances; `None` without the table, or when they are not asked for.
+    pub signpost_events: Option<Vec<SignpostEvent>>,
+    /// Intervals of [`signposts::PAIRED`].
+    pub signpost_intervals: Option<Vec<SignpostInterval>>,
+    pub(super) pairing: Pairing,
+    pub(super) map: HashMap<SubmissionId, Mapping>,
+}
+
+/// How often a schema was seen.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Seen {
+    /// Nodes (instances) of the schema.
+    pub nodes: u64,
+    /// Rows of all of them.
+    pub rows: u64,
+}
+
+/// A timing table: rows = 2 × or 1 × measured + left out.
+#[derive(Debug, Clone, Default)]
+pub struct TimingTable {
+    /// Rows of the table.
+    pub rows: u64,
+    /// Submissions with a usable start and duration, in file order.
+    pub measured: Vec<Measured>,
+    /// Rows that never became a submission.
+    pub left_out: LeftOut,
+    /// A submission id column was there.
+    pub has_ids: bool,
+}
+
+/// A submission of any process.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Measured {
+    /// Its times, ids and (for intervals) the label of its own row.
+    pub submission: Submission,
+    /// Its process; `None`: the trace does not say.
+    pub process: Option<ProcessId>,
+    /// GPU name.
+    pub gpu: Option<NameId>,
+    /// Lane.
+    pub depth: u32,
+    /// Whether the submission map knows it; always true for intervals.
+    pub mapped: bool,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Mapping {
+    encoder: Option<EncoderId>,
+    command_buffer: Option<CommandBufferId>,
+    process: Option<ProcessId>,
+}
+
+pub(super) fn skip<R: Read>(reader: &mut ExportReader<R>) -> Result<u64> {
+    let mut rows = 0;
+    while reader.read_row()?.is_some() {
+        rows += 1;
+    }
+    Ok(rows)
+}
+
+/// Reads the rest of a table into `push`.
+fn each<R: Read, T: Table>(
+    reader: &mut ExportReader<R>,
+    schema: &Schema,
+    texts: &mut Texts,
+    mut push: impl FnMut(T, &mut Texts),
+) -> Result<u64> {
+    let columns = T::bind(schema)?;
+    let mut rows = 0;
+    while let Some(row) = reader.read_row()? {
+        let typed = T::read(&row, &columns, texts)?;
+        rows += 1;
+        push(typed, texts);
+    }
+    Ok(rows)
+}
+
+impl RunTables {
+    pub(super) fn read_table<R: Read>(
+        &mut self,
+        reader: &mut ExportReader<R>,
+        schema: &Schema,
+        texts: &mut Texts,
+    ) -> Result<u64> {
+        match schema.name() {
+            IntervalRow::SCHEMA => {
+                let none = texts.intern_label(Label::NoEncoder);
+                let unnamed = texts.names.intern("(no channel)");
+                let table = self.intervals.get_or_insert_default();
+                table.has_ids |= schema.opt_column("gpu-submission-id").is_some();
+                let rows = each(reader, schema, texts, |row, _| table.push_interval(&row, none, unnamed))?;
+                table.rows += rows;
+                Ok(rows)
+            }
+            PointRow::SCHEMA => {
+                let none = texts.intern_label(Label::NoEncoder);
+                let table = self.points.get_or_insert_default();
+                table.has_ids = true;
+                let pairing = &mut self.pairing;
+                let rows = each(reader, schema, texts, |row, texts| {
+                    pairing.push(&row, table, none, texts)
+                })?;
+                table.rows += rows;
+                Ok(rows)
+            }
+            MapRow::SCHEMA => {
+                self.has_map = true;
+                let map = &mut self.map;
+                each(reader, schema, texts, |row: MapRow, _| {
+                    if let Some(id) = row.submission {
+                        let new = Mapping {
+                            encoder: row.encoder,
+                            command_buffer: row.command_buffer,
+                            process: row.process,
+                        };
+                        // Two rows that contradict each other say nothing about what they contradict each other in.
+                        map.entry(id).and_modify(|old| *old = old.agreed(new)).or_insert(new);
+                    }
+                })
+            }
+            EncoderRow::SCHEMA => {
+                let encoders = self.encoders.get_or_insert_default();
+                each(reader, schema, texts, |row, _| encoders.push(row))
+            }
+            ShaderRow::SCHEMA => {
+                let shaders = self.shaders.get_or_insert_default();
+                each(reader, schema, texts, |row, _| shaders.push(row))
+            }
+            ShaderSampleRow::SCHEMA => {
+                let samples = self.shader_samples.get_or_insert_default();
+                each(reader, schema, texts, |row, _| samples.push(row))
+            }
+            GpuRow::SCHEMA => {
+                let gpu = &mut self.gpu;
+                each(reader, schema, texts, |row: GpuRow, _| *gpu = gpu.or(row.name))
+            }
+            states::THERMAL => {
+                let thermal = &mut self.thermal;
+                each(reader, schema, texts, |row, _| thermal.push(row))
+            }
+            states::PERFORMANCE => {
+                let performance = &mut self.performance;
+                each(reader, schema, texts, |row, _| performance.push(row))
+            }
+            SignpostEvent::SCHEMA => {
+                let events = self.signpost_events.get_or_insert_default();
+                each(reader, schema, texts, |row, _| events.push(row))
+            }
+            name if signposts::PAIRED.contains(&name) => {
+                let intervals = self.signpost_intervals.get_or_insert_default();
+                each(reader, schema, texts, |row, _| intervals.push(row))
+            }
+            _ => skip(reader),
+        }
+    }
+
+    /// Takes over the tables of another file; no table is in both.
+    pub(super) fn absorb(&mut self, other: RunTables) {
+        fn append<T>(own: &mut Vec<T>, other: Vec<T>) {
+            if own.is_empty() {
+                *own = other;
+            } else {
+                own.extend(other);
+            }
+        }
+        for (schema, seen) in other.seen {
+            let own = self.seen.entry(schema).or_default();
+            own.nodes += seen.nodes;
+            own.rows += seen.rows;
+        }
+        self.intervals = self.intervals.take().or(other.intervals);
+        if let Some(points) = other.points {
+            self.points = Some(points);
+            self.pairing = other.pairing;
+        }
+        if other.has_map {
+            self.has_map = true;
+            self.map = other.map;
+        }
+        self.encoders = self.encoders.take().or(other.encoders);
+        self.shaders = self.shaders.take().or(other.shaders);
+        self.shader_samples = self.shader_samples.take().or(other.shader_samples);
+        self.signpost_events = self.signpost_events.take().or(other.signpost_events);
+        // Their schema has two names.
+        if let Some(intervals) = other.signpost_intervals {
+            append(self.signpost_intervals.get_or_insert_default(), intervals);
+        }
+        self.gpu = self.gpu.or(other.gpu);
+        append(&mut self.thermal, other.thermal);
+        append(&mut self.performance, other.performance);
+    }
+
+    /// Gives names, processes and labels the ids that they have among those of other files.
+    pub(super) fn renumber(&mut self, ids: &Renumbered) {
+        if ids.is_same() {
+            return;
+        }
+        for table in [&mut self.intervals, &mut self.points].into_iter().flatten() {
+            for measured in &mut table.measured {
+                ids.name(&mut measured.submission.channel);
+                ids.label(&mut measured.submission.label);
+                measured.process.iter_mut().for_each(|id| ids.process(id));
+                measured.gpu.iter_mut().for_each(|id| ids.name(id));
+            }
+        }
+        self.pairing.channels_mut().for_each(|id| ids.name(id));
+        for mapping in self.map.values_mut() {
+            mapping.process.iter_mut().for_each(|id| ids.process(id));
+        }
+        for row in self.encoders.iter_mut().flatten() {
+            row.command_buffer_label.iter_mut().for_each(|id| ids.name(id));
+            row.label.iter_mut().for_each(|id| ids.name(id));
+            row.process.iter_mut().for_each(|id| ids.process(id));
+        }
+        for row in self.shaders.iter_mut().flatten() {
+            row.name.iter_mut().for_each(|id| ids.name(id));
+            row.pipeline.iter_mut().for_each(|id| ids.name(id));
+            row.process.iter_mut().for_each(|id| ids.process(id));
+        }
+        for row in self.shader_samples.iter_mut().flatten() {
+            row.name.iter_mut().for_each(|id| ids.name(id));
+            row.process.iter_mut().for_each(|id| ids.process(id));
+        }
+        for row in self.signpost_events.iter_mut().flatten() {
+            row.signpost.names_mut().for_each(|id| ids.name(id));
+            row.process.iter_mut().for_each(|id| ids.process(id));
+            row.thread.iter_mut().for_each(|id| ids.name(id));
+        }
+        for row in self.signpost_intervals.iter_mut().flatten() {
+            row.signpost.names_mut().for_each(|id| ids.name(id));
+            row.process.iter_mut().for_each(|id| ids.process(id));
+        }
+        self.gpu.iter_mut().for_each(|id| ids.name(id));
+        for row in self.thermal.iter_mut().chain(&mut self.performance) {
+            row.state.iter_mut().for_each(|id| ids.name(id));
+        }
+    }
+
+    /// Ends pairing and gives every pair its encoder, command buffer and process.
+    pub(super) fn join_map(&mut self) {
+        let map = std::mem::take(&mut self.map);
+        let pairing = std::mem::take(&mut self.pairing);
+        let Some(points) = &mut self.points else { return };
+        pairing.finish(points);
+        for measured in &mut points.measured {
+            let mapping = measured.submission.id.and_then(|id| map.get(&id));
+            measured.mapped = mapping.is_some();
+            if let Some(mapping) = mapping {
+                measured.submission.encoder = mapping.encoder;
+                measured.submission.command_buffer = mapping.command_buffer;
+                measured.process = mapping.process;
+            }
+        }
+    }
+}
+
+impl Mapping {
+    fn agreed(self, other: Mapping) -> Mapping {
+        fn same<T: PartialEq>(a: Option<T>, b: Option<T>) -> Option<T> {
+            if a == b { a } else { None }
+        }
+        Mapping {
+            encoder: same(self.encoder, other.encoder),
+            command_buffer: same(self.command_buffer, other.command_buffer),
+            process: same(self.process, other.process),
+        }
+    }
+}
+
+impl TimingTable {
+    fn push_interval(&mut self, row: &IntervalRow, no_label: LabelId, no_channel: NameId) {
+        let (Some(start), Some(duration)) = (row.start, row.duration) else {
+            self.left_out.add(Reason::Invalid, 1, None);
+            return;
+        };
+        self.measured.push(Measured {
+            submission: Submission {
+                start: Timestamp(start),
+                duration: Nanos(duration),
+                id: row.submission,
+                encoder: row.encoder,
+                command_buffer: row.command_buffer,
+                latency: row.latency,
+                channel: row.channel.unwrap_or(no_channel),
+                label: row.label.unwrap_or(no_label),
+            },
+            process: row.process,
+            gpu: row.gpu,
+            depth: row.depth,
+            mapped: true,
+        });
+    }
+}

@@ -1,0 +1,367 @@
+//! The row scanner against the tokenizer: whatever the bytes are, both give the same rows and the same errors.
+//!
+//! What is compared is in `fuzz/readers.rs`; here it is run over exports that are made up and then damaged, over all
+//! fixtures, and over real exports where they are at hand.
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    clippy::print_stderr,
+    missing_docs,
+    unreachable_pub
+)]
+
+#[path = "../fuzz/readers.rs"]
+mod readers;
+mod support;
+
+use std::path::{Path, PathBuf};
+
+use proptest::prelude::*;
+use support::export::{
+    EncoderRow, ExecutionPoint, ExportBuilder, Form, GpuInterval, IdStyle, Ids, Label, MapRow, Process, Row, Style,
+    Thread,
+};
+use trace_attr::recording::{ReadOptions, read_recording_from};
+
+const LABELS: [&str; 7] = [
+    "engine.layer.0.attn:attn",
+    "Command Buffer 0:Compute Command 1",
+    "vec<f32> & \"π\":k",
+    "it's > 'that'",
+    "",
+    " 12 ",
+    "007",
+];
+const PROCESSES: [(&str, u64); 3] = [("bench", 77), ("Fenster & Söhne", 188), ("other (x)", 5)];
+
+/// Few values, so that many are shared and become references.
+fn interval() -> impl Strategy<Value = GpuInterval> {
+    let maybe = |values: std::ops::Range<u64>| prop::option::weighted(0.9, values);
+    let number = prop_oneof![
+        0..40u64,
+        Just(u64::MAX),
+        (1u64 << 50) - 2..(1 << 50) + 2,
+        0..10_000_000_000_000_000u64
+    ];
+    (
+        (
+            prop::option::weighted(0.9, number),
+            maybe(0..30),
+            maybe(0..9),
+            maybe(0..3),
+        ),
+        (
+            prop::option::weighted(0.9, 0..LABELS.len()),
+            0..PROCESSES.len(),
+            any::<bool>(),
+        ),
+        (maybe(1..6), maybe(1..4), maybe(1..50)),
+    )
+        .prop_map(
+            |((start, duration, latency, depth), (label, process, plain), (encoder, buffer, submission))| {
+                let process = Process::new(PROCESSES[process].0, PROCESSES[process].1);
+                let ids = Ids {
+                    command_buffer: 1,
+                    encoder: 2,
+                    submission: submission.unwrap_or(0),
+                };
+                let text = |at: usize| LABELS[at].to_owned();
+                GpuInterval {
+                    start,
+                    duration,
+                    latency,
+                    depth,
+                    label: label.map(|at| match plain {
+                        true => Label::Plain(text(at)),
+                        false => Label::Parts {
+                            text: text(at),
+                            process: process.clone(),
+                            submission: ids.submission,
+                        },
+                    }),
+                    command_buffer: buffer,
+                    encoder,
+                    submission,
+                    ..GpuInterval::new(0, 0, "", &process, ids)
+                }
+            },
+        )
+}
+
+/// Tables of all shapes, in one of the forms that exports come in.
+fn document() -> impl Strategy<Value = Vec<u8>> {
+    let style = prop_oneof![
+        8 => Just(Style::default()),
+        1 => Just(Style { ids: IdStyle::Absent, ..Style::default() }),
+        1 => Just(Style { ids: IdStyle::Mapped(|id| u64::MAX - 3 * id), ..Style::default() }),
+        1 => Just(Style { ids: IdStyle::Mapped(|id| (id * 7_919) % 10_007), ..Style::default() }),
+        1 => Just(Style { form: Form::PrettyCrlf, ..Style::default() }),
+        1 => Just(Style { form: Form::ElementTree, ..Style::default() }),
+    ];
+    (prop::collection::vec(interval(), 1..12), style, 0..4usize).prop_map(|(rows, style, others)| {
+        ExportBuilder::document(style, |export| {
+            export.table(GpuInterval::TABLE).rows(rows.iter().cloned());
+            let process = Process::new("bench", 77);
+            let ids = |at: usize| Ids {
+                command_buffer: 3,
+                encoder: 4,
+                submission: at as u64,
+            };
+            if others > 0 {
+                export.table(ExecutionPoint::TABLE);
+                for at in 0..2 * rows.len() as u64 {
+                    export.row(&ExecutionPoint {
+                        time: at / 3 * 1_000,
+                        channel: 0x12_3459,
+                        function: 1 + at % 2,
+                        submission: at / 2,
+                    });
+                }
+            }
+            if others > 1 {
+                export.table(MapRow::TABLE);
+                for at in 0..rows.len() {
+                    export.rows(MapRow::pair(at as u64 * 1_000, ids(at), &process, 1));
+                }
+            }
+            if others > 2 {
+                let thread = Thread {
+                    name: "Main".to_owned(),
+                    tid: 9,
+                    process: process.clone(),
+                };
+                let row = |start, label: &str| EncoderRow {
+                    start,
+                    duration: 6,
+                    thread: thread.clone(),
+                    gpu: "M5 Max".to_owned(),
+                    frame: 0,
+                    buffer_label: "a & b".to_owned(),
+                    buffer_index: 0,
+                    label: label.to_owned(),
+                    index: 1,
+                    command_buffer: 3,
+                    encoder: start,
+                };
+                export.table(EncoderRow::TABLE).row(&row(5, "x")).row(&row(6, "x"));
+                // A node without a schema goes on with the last one.
+                export.node("x").row(&row(7, "y")).row(&row(8, "y"));
+            }
+        })
+        .into_bytes()
+    })
+}
+
+/// What happens to a document, at a place that is a share of its length.
+#[derive(Debug, Clone)]
+enum Damage {
+    Flip(u32, u8),
+    Cut(u32),
+    Remove(u32, usize),
+    Insert(u32, &'static str),
+}
+
+fn damage() -> impl Strategy<Value = Damage> {
+    // What stands in documents that are not Apple's, and what stands in Apple's at another place.
+    let pieces = prop::sample::select(vec![
+        " ",
+        "\n",
+        "\r\n",
+        "\t",
+        "<",
+        ">",
+        "/",
+        "\"",
+        "'",
+        "&",
+        "=",
+        "0",
+        "7",
+        "@",
+        "\u{b5}",
+        "<!-- -->",
+        "<![CDATA[x]]>",
+        "<?p?>",
+        "&#65;",
+        "&amp;",
+        "&lol;",
+        "&",
+        "<sentinel/>",
+        "<sentinel id=\"3\"/>",
+        "<row>",
+        "</row>",
+        "<row/>",
+        "<row a=\"b\">",
+        "</node>",
+        " id=\"3\"",
+        " ref=\"3\"",
+        " ref=\"18446744073709551615\"",
+        " fmt=\"x\"",
+        " fmt='x'",
+        "<duration ref=\"2\"/>",
+        "<uint64 id=\"5\" fmt=\"1\">1</uint64>",
+        "<string ref=\"9\"/>",
+        "<string id=\"4\"/>",
+        "<@fmt>x</@fmt>",
+        "<never>1</never>",
+        "12345678901234567890",
+    ]);
+    prop_oneof![
+        (any::<u32>(), any::<u8>()).prop_map(|(at, byte)| Damage::Flip(at, byte)),
+        any::<u32>().prop_map(Damage::Cut),
+        (any::<u32>(), 1..60usize).prop_map(|(at, length)| Damage::Remove(at, length)),
+        (any::<u32>(), pieces.clone()).prop_map(|(at, piece)| Damage::Insert(at, piece)),
+        (any::<u32>(), pieces).prop_map(|(at, piece)| Damage::Insert(at, piece)),
+    ]
+}
+
+fn damaged(mut bytes: Vec<u8>, all: &[Damage]) -> Vec<u8> {
+    for damage in all {
+        let (Damage::Flip(at, _) | Damage::Cut(at) | Damage::Remove(at, _) | Damage::Insert(at, _)) = damage;
+        if bytes.is_empty() {
+            break;
+        }
+        let mut at = *at as usize % bytes.len();
+        match damage {
+            Damage::Flip(_, byte) => bytes[at] ^= byte,
+            Damage::Cut(_) => bytes.truncate(at),
+            Damage::Remove(_, length) => drop(bytes.drain(at..bytes.len().min(at + length))),
+            Damage::Insert(_, piece) => {
+                // Most pieces mean something only where a tag or a text begins or ends.
+                if let Some(next) = bytes[at..].iter().position(|byte| b"<>\" ".contains(byte)) {
+                    at += next + usize::from(piece.starts_with('<') && bytes[at + next] == b'>');
+                }
+                drop(bytes.splice(at..at, piece.bytes()));
+            }
+        }
+    }
+    bytes
+}
+
+fn config() -> ProptestConfig {
+    ProptestConfig {
+        cases: 128,
+        max_shrink_iters: 500,
+        failure_persistence: None,
+        ..ProptestConfig::default()
+    }
+}
+
+proptest! {
+    #![proptest_config(config())]
+
+    #[test]
+    fn whole_exports_are_read_alike(document in document(), size in 1..5_000usize) {
+        readers::agree(&document, size);
+    }
+
+    #[test]
+    fn damaged_exports_are_read_alike(
+        document in document(),
+        damage in prop::collection::vec(damage(), 1..4),
+        size in prop_oneof![1..20usize, 1..5_000usize],
+    ) {
+        let document = damaged(document, &damage);
+        readers::agree(&document, size);
+        same_recording(&document);
+    }
+}
+
+/// The typed rows of a recording, and its refusals.
+fn same_recording(bytes: &[u8]) {
+    let read = |without_scanner| {
+        let options = ReadOptions {
+            without_scanner,
+            ..ReadOptions::default()
+        };
+        read_recording_from(bytes, "in", &options, &()).map_or_else(
+            |error| format!("{error} {:?}", error.help()),
+            |read| {
+                format!(
+                    "{:?} {:?} {:?} {:?}",
+                    read.runs,
+                    read.contents,
+                    read.notes,
+                    read.texts.labels()
+                )
+            },
+        )
+    };
+    assert_eq!(read(false), read(true));
+}
+
+fn every_file(folder: &Path, check: &mut dyn FnMut(&Path)) {
+    let mut paths: Vec<PathBuf> = std::fs::read_dir(folder)
+        .unwrap()
+        .map(|entry| entry.unwrap().path())
+        .collect();
+    paths.sort();
+    for path in paths {
+        if path.is_dir() {
+            every_file(&path, check);
+        } else {
+            check(&path);
+        }
+    }
+}
+
+#[test]
+fn every_fixture_is_read_or_refused_alike() {
+    let mut files = 0;
+    for folder in ["good", "refused", "fuzz", "demo/hf2q-3"] {
+        let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("fixtures").join(folder);
+        every_file(&folder, &mut |path| {
+            let bytes = std::fs::read(path).unwrap();
+            readers::agree(&bytes, 4_999);
+            if bytes.len() < 30_000 {
+                readers::agree(&bytes, 7);
+            }
+            same_recording(&bytes);
+            files += 1;
+        });
+    }
+    assert!(files > 60, "{files}");
+}
+
+/// Other people's exports are not part of the project: `TRACE_ATTR_CORPUS`, or where they lie beside a checkout.
+#[test]
+fn real_exports_are_read_alike() {
+    let given = std::env::var_os("TRACE_ATTR_CORPUS").map(PathBuf::from);
+    let beside =
+        ["../shared/corpus", "../../shared/corpus"].map(|path| Path::new(env!("CARGO_MANIFEST_DIR")).join(path));
+    let Some(corpus) = given.into_iter().chain(beside).find(|path| path.is_dir()) else {
+        eprintln!("skipped: no corpus");
+        return;
+    };
+    let mut files = 0;
+    every_file(&corpus, &mut |path| {
+        if path.extension().is_some_and(|extension| extension == "xml") {
+            readers::agree(&std::fs::read(path).unwrap(), 4_999);
+            files += 1;
+        }
+    });
+    assert!(files > 40, "{files}");
+}
+
+/// Cuts of a small export: in the middle of a tag, an id, an entity, a character of two bytes.
+#[test]
+fn cuts_are_told_alike() {
+    let process = Process::new("bénch", 77);
+    let ids = Ids {
+        command_buffer: 1,
+        encoder: 2,
+        submission: 3,
+    };
+    let document = ExportBuilder::document(Style::default(), |export| {
+        export.table(GpuInterval::TABLE);
+        for (start, label) in [(10, "a & b:π"), (20, "a & b:π")] {
+            export.row(&GpuInterval::new(start, 5, label, &process, ids));
+        }
+    });
+    let from = document.find("<row>").unwrap();
+    for cut in (from..document.len()).step_by(3) {
+        readers::agree(&document.as_bytes()[..cut], 4_096);
+    }
+}
