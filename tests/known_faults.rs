@@ -603,9 +603,10 @@ fn b23_nothing_is_joined_across_two_traces() {
         assert_eq!(report[side]["trials"][0]["busy_ns"], span);
     }
     close(&row(&report, "phases", "k")["delta_pct"], -50.0);
-    // 1010 is where the second trace ends, and nothing else.
-    let ends = "\"last_end_ns\":1010";
-    assert!(!report.to_string().replace(ends, "").contains("1010"), "{report}");
+    // 1010 is where the second trace and its window end, and nothing else.
+    let ends = ["\"last_end_ns\":1010", "\"to_ns\":1010"];
+    let without = ends.iter().fold(report.to_string(), |text, end| text.replace(end, ""));
+    assert!(!without.contains("1010"), "{report}");
     assert_eq!(report["gaps"]["longest"]["a"], json!([]));
     assert_eq!(report["gaps"]["longest"]["b"], json!([]));
     // Two trials of one side are two recordings as well.

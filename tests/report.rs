@@ -375,5 +375,6 @@ fn the_format_of_a_file_is_its_extension() {
     assert_eq!(of("out/x.JSON"), Some(Format::Json));
     assert_eq!(of("x.md"), Some(Format::Markdown));
     assert_eq!(of("x.txt"), Some(Format::Terminal));
-    assert_eq!([of("json"), of("x.csv")], [None, None]);
+    assert_eq!((of("x.csv"), of("x.xml")), (Some(Format::Csv), Some(Format::Junit)));
+    assert_eq!([of("json"), of("x.html")], [None, None]);
 }

@@ -101,7 +101,7 @@ impl Layers {
         };
         told.one("timing", &mut shared.timing, file.timing.as_ref(), timing, "\"auto\"");
         told.windows(shared, own.as_deref_mut(), file);
-        told.units(shared, own.as_deref_mut(), file);
+        told.units(shared, own, file);
         told.one(
             "buckets",
             &mut shared.buckets,
@@ -168,7 +168,13 @@ impl Layers {
             "none",
         );
         let mut rows = (!judging.gate.is_empty()).then(|| judging.gate.clone());
-        told.one("gate.rows", &mut rows, file.gate_rows.as_ref(), limits, "none");
+        told.one(
+            "gate.rows",
+            &mut rows,
+            file.gate_rows.as_ref(),
+            |rows| limits(rows),
+            "none",
+        );
         judging.gate = rows.unwrap_or_default();
         // Without a limit these would be about nothing.
         let gated = judging.fail_above.is_some() || !judging.gate.is_empty();
@@ -448,7 +454,7 @@ fn quoted(text: &str) -> String {
 
 fn nanos(time: &Nanos) -> String {
     let units = [("s", 1_000_000_000), ("ms", 1_000_000), ("us", 1_000)];
-    let whole = units.into_iter().find(|(_, scale)| time.0 % scale == 0);
+    let whole = units.into_iter().find(|(_, scale)| time.0.is_multiple_of(*scale));
     let (unit, scale) = whole.unwrap_or(("ns", 1));
     quoted(&format!("{}{unit}", time.0 / scale))
 }
@@ -461,7 +467,7 @@ fn span(span: &WindowSpan) -> String {
     }
 }
 
-fn limits(limits: &Vec<Limit>) -> String {
+fn limits(limits: &[Limit]) -> String {
     let limit = |limit: &Limit| match limit.limit {
         Some(percent) => quoted(&format!("{}={percent}", limit.key)),
         None => quoted(&limit.key.to_string()),

@@ -20,7 +20,6 @@ pub(super) struct OutputPlan {
 }
 
 /// One file.
-#[derive(Debug, PartialEq)]
 struct Output {
     file: PathBuf,
     format: Format,
@@ -36,18 +35,17 @@ impl OutputPlan {
         let mut plan: Vec<Output> = Vec::new();
         for output in outputs {
             let (named, file) = parts(output);
-            let origin = output.display().to_string();
+            let origin = file.display().to_string();
+            check(file, inputs)?;
             let format = named.or_else(|| Format::of_path(file)).ok_or_else(|| {
                 Error::usage(format!("--output {origin}: no format is known by this extension")).with_help(format!(
-                    "use .txt, .json, .md, .csv or .xml, or name the format: --output FORMAT={} with {}",
-                    file.display(),
+                    "use .txt, .json, .md, .csv or .xml, or name the format: --output FORMAT={origin} with {}",
                     formats().join(", ")
                 ))
             })?;
             if plan.iter().any(|other| same_file(&other.file, file)) {
                 return Err(Error::usage(format!("--output {origin}: this file is given twice")));
             }
-            check(file, inputs)?;
             let summary = std::env::var_os("GITHUB_STEP_SUMMARY");
             plan.push(Output {
                 file: file.to_owned(),
