@@ -2,7 +2,13 @@
 //!
 //! What was read is made up in memory: an encoders list with an encoder for each submission, four encoders to a command
 //! buffer, 200 labels, three channels, one process. Reading is `benches/read.rs`.
-#![allow(clippy::expect_used, clippy::unwrap_used, clippy::panic, clippy::indexing_slicing, missing_docs)]
+#![allow(
+    clippy::expect_used,
+    clippy::unwrap_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    missing_docs
+)]
 
 use std::hint::black_box;
 

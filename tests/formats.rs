@@ -4,7 +4,13 @@
 //! commands of CI systems. `tests/consumers/run` loads the same output with the tools that it is for.
 
 #![cfg(feature = "cli")]
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing)]
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    clippy::float_cmp
+)]
 
 mod command;
 mod support;
