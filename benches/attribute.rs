@@ -4,9 +4,9 @@
 //! buffer, 200 labels, three channels, one process. Reading is `benches/read.rs`.
 #![allow(
     clippy::expect_used,
-    clippy::indexing_slicing,
     clippy::unwrap_used,
     clippy::panic,
+    clippy::indexing_slicing,
     missing_docs
 )]
 

@@ -2,7 +2,7 @@
 //!
 //! Each table is one file with its columns, bound by mnemonic and never by position. [`Texts`] keeps each name,
 //! process and label once, so a row holds small numbers. Adding a table: its file here, its types in [`TYPES`]
-//! if they are new, and one arm in [`crate::recording`].
+//! if they are new, and its arms in [`crate::recording::RunTables`].
 
 pub mod contents;
 pub mod encoders;

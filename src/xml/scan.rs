@@ -50,7 +50,14 @@ impl Cells {
             input.skip(1)?;
         }
         let begin = bytes.len() - input.rest.len();
-        input.expect(b"<row>")?;
+        if !input.eat(ROW) {
+            // At the end of a table nothing is waited for.
+            return Err(if ROW.starts_with(input.rest) {
+                Stop::Short
+            } else {
+                Stop::Odd
+            });
+        }
         self.begin_row();
         self.ids.mark();
         let pool = self.pool.mark();
@@ -265,6 +272,7 @@ fn is_name_byte(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_' | b'.')
 }
 
+const ROW: &[u8] = b"<row>";
 /// What is between the brackets of a sentinel.
 const SENTINEL_BYTES: u64 = "sentinel".len() as u64;
 

@@ -107,6 +107,8 @@ fn a_row_that_is_not_all_there_is_waited_for() {
         );
     }
     assert!(cells.scan_row(row.as_bytes(), &schema).is_ok());
+    // Behind the last row nothing is.
+    assert_eq!(cells.scan_row(b"\n</", &schema), Err(Stop::Odd));
 }
 
 #[test]
