@@ -200,6 +200,14 @@ fn compare_options(request: &Request) -> Result<CompareOptions> {
                 )),
             );
         }
+        let rules = request.compare.label_map.rules();
+        let asked: Vec<_> = rules
+            .map(|rule| (rule.name.clone(), rule.a.clone(), rule.b.clone()))
+            .collect();
+        if !baseline.label_map.is_empty() && baseline.label_map != asked {
+            return Err(Error::usage("the baseline's phases were named by another label map")
+                .with_help("use the map that the baseline was made with, or make the baseline anew"));
+        }
         options.baseline = Some(baseline.notes.clone());
     }
     Ok(options)

@@ -161,7 +161,11 @@ fn the_printed_lines_say_what_the_bounds_show() {
     let line = |a: &[u64], b: &[u64], options: &[&str]| {
         let place = sides(a, b);
         let ran = compare(&place, a.len(), b.len(), &[&["--units", "1"], options].concat());
-        let lines = ran.stdout.lines().skip_while(|line| *line != "Gate").skip(1);
+        let lines = ran
+            .stdout
+            .lines()
+            .skip_while(|line| !line.starts_with("Gate: "))
+            .skip(1);
         let text: Vec<&str> = lines.take_while(|line| !line.is_empty()).map(str::trim).collect();
         (ran.code.unwrap(), text.join(" "))
     };
@@ -584,4 +588,112 @@ fn controls_that_move_are_told_and_rows_are_shown_relative_to_them() {
     assert!(none.stdout.contains("fits no phase"), "{none:#?}");
     let bad = compare(&place, 3, 3, &["--control", "("]);
     assert_eq!(bad.code, Some(2));
+}
+
+#[test]
+fn a_baseline_of_other_phase_names_is_no_baseline() {
+    let place = three_builds();
+    let tokens = builds::TOKENS.to_string();
+    let all = "[[phase]]\nname = \"ffn\"\na = '\\.ffn\\.'\n";
+    place.write("all.toml", all);
+    place.write("down.toml", all.replace("ffn\\.'", "ffn\\.down'"));
+    let report = [
+        "report",
+        "main-1",
+        "main-2",
+        "main-3",
+        "--tokens",
+        &tokens,
+        "--label-map",
+        "all.toml",
+        "-o",
+        "base.json",
+    ];
+    place.run(report).done();
+    let against = |map: &[&str]| {
+        let compare = [
+            "compare",
+            "--a",
+            "slow-1",
+            "slow-2",
+            "slow-3",
+            "--baseline",
+            "base.json",
+            "--tokens",
+            &tokens,
+        ];
+        place.run([&compare[..], &["--gate", "phase:ffn=2"], map].concat())
+    };
+    // Held against a part of it, the phase would seem to have become faster by half.
+    for map in [&["--label-map", "down.toml"][..], &[]] {
+        against(map).refused(&["named by another label map", "make the baseline anew"]);
+    }
+    let same = against(&["--label-map", "all.toml"]);
+    assert!(same.stdout.contains("phase:ffn"), "{same:#?}");
+}
+
+#[test]
+fn the_same_work_by_another_number_of_units_is_told_as_a_likely_slip() {
+    let place = sides(&[100_000, 100_100], &[100_000, 100_200]);
+    let codes = |units: [&str; 2]| {
+        let report = compare(
+            &place,
+            2,
+            2,
+            &["--units-a", units[0], "--units-b", units[1], "--format", "json"],
+        )
+        .json();
+        let notes = report["notes"].as_array().unwrap().iter();
+        notes
+            .map(|note| format!("{} {}", note["severity"], note["code"]))
+            .collect::<Vec<_>>()
+    };
+    assert!(codes(["64", "24"]).contains(&"\"warning\" \"units_suspect\"".to_owned()));
+    assert!(!codes(["64", "64"]).iter().any(|code| code.contains("units_suspect")));
+}
+
+#[test]
+fn a_gated_row_that_the_noise_file_lacks_is_told() {
+    let place = sides(&[100_000, 104_000, 97_000, 101_000], &[100_100, 100_000, 100_050]);
+    place
+        .run(["calibrate", "a1.xml", "a2.xml", "a3.xml", "a4.xml", "-o", "noise.json"])
+        .done();
+    let text = place.read("noise.json");
+    place.write("noise.json", text.replace("\"bucket:xl_>=80us\"", "\"bucket:other\""));
+    let ran = compare(&place, 3, 3, &["--gate", "bucket:xl_>=80us=3", "--noise", "noise.json"]);
+    assert!(
+        ran.stdout.contains("the noise file has no row bucket:xl_>=80us"),
+        "{ran:#?}"
+    );
+}
+
+#[test]
+fn a_gate_on_the_command_line_leaves_those_of_the_project_in_force() {
+    let place = three_builds();
+    place.write(
+        "trace-attr.toml",
+        format!("[gate]\nrows = [\"phase:{SLOWER_PHASE}=2%\"]\n"),
+    );
+    let gate = |options: &[&str]| {
+        let ran = against_main(&place, "slow", &[options, &["--format", "json"]].concat());
+        (ran.code, gate_rows(&ran.any_json()).len())
+    };
+    assert_eq!(gate(&[]), (Some(1), 1));
+    assert_eq!(gate(&["--gate", "phase:hf2q.decode.lm_head=2"]), (Some(1), 2));
+    // The same row is replaced.
+    assert_eq!(gate(&["--gate", &format!("phase:{SLOWER_PHASE}=50")]), (Some(0), 1));
+}
+
+#[test]
+fn a_name_that_nobody_has_brings_the_one_that_was_meant() {
+    let place = three_builds();
+    for slip in ["ffn.down", "hf2q.…r.ffn.down", "hf2q.decode.layer.17.ffn.down"] {
+        let ran = against_main(&place, "fixed", &["--gate", &format!("phase:{slip}=2")]);
+        assert_eq!(ran.code, Some(3), "{slip}");
+        let text = ran.stdout.split_whitespace().collect::<Vec<_>>().join(" ");
+        assert!(
+            text.contains(&format!("neither side has this row; is it phase:{SLOWER_PHASE}?")),
+            "{slip}: {text}"
+        );
+    }
 }

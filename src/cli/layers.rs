@@ -167,7 +167,15 @@ impl Layers {
             percent,
             "none",
         );
+        // A gate that is given besides must not open those of the project: only the same row is replaced.
         let mut rows = (!judging.gate.is_empty()).then(|| judging.gate.clone());
+        if let (Some(given), Some(placed)) = (&mut rows, &file.gate_rows) {
+            let others = placed
+                .value
+                .iter()
+                .filter(|limit| !judging.gate.iter().any(|own| own.key == limit.key));
+            given.extend(others.cloned());
+        }
         told.one(
             "gate.rows",
             &mut rows,

@@ -38,7 +38,7 @@ pub(super) fn assess(comparison: &mut Comparison, options: &CompareOptions) -> R
         let (misfits, notes) = noise.misfits(comparison);
         if let (Some(misfit), false) = (misfits.first(), options.force) {
             return Err(Error::unfit(misfit.clone())
-                .with_help("measure the noise on this machine with `trace-attr calibrate`, or insist with --force"));
+                .with_help("measure the noise on this machine and with the same --tokens: `trace-attr calibrate`; or insist with --force"));
         }
         remarks.extend(misfits.into_iter().map(|text| Note::warning("noise_differs", text)));
         remarks.extend(notes);
@@ -189,6 +189,16 @@ impl Scene<'_> {
             if let Some(interval) = judgement.and_then(|judgement| Some(judgement.test?.interval)) {
                 notes.extend(limit_below_resolution(key, limit.get(), &interval));
             }
+            if let Some(noise) = self.options.noise.as_ref()
+                && row.is_some()
+                && noise.row(key).is_none()
+            {
+                let text = format!(
+                    "the noise file has no row {key}: its interval is that of the trials alone, and does not show how \
+                     sessions differ"
+                );
+                notes.push(Note::warning("no_noise_for_row", text));
+            }
             if rules.self_test {
                 let noise = self.options.noise.as_ref().and_then(|noise| noise.row(key));
                 let tried = row.and_then(|row| {
@@ -253,6 +263,17 @@ impl Scene<'_> {
             notes.push(Note::remark("zero_variance", text));
         }
         if let Some(noise) = &self.options.noise {
+            let rows = all_rows.iter().filter(|(key, _)| noise.row(key).is_none());
+            let unknown = rows
+                .filter(|(_, row)| row.judgement.as_ref().is_some_and(|j| j.test.is_some()))
+                .count();
+            if unknown > 0 {
+                let text = format!(
+                    "the noise file lacks {unknown} of {} rows: their intervals are those of the trials alone",
+                    all_rows.len()
+                );
+                notes.push(Note::remark("no_noise_for_rows", text));
+            }
             notes.extend(self.noisier(comparison, noise));
         }
         notes
@@ -284,11 +305,12 @@ fn limit_below_resolution(key: &RowKey, limit_pct: f64, interval: &Interval) -> 
     (limit < interval.resolution).then(|| {
         let needs = match (interval.trials_needed(limit), interval.method) {
             (_, Method::Calibrated) => "more trials of one session do not help".to_owned(),
-            (Some(n), _) => format!("it needs {n} trials a side"),
-            (None, _) => "it needs more than 20 trials a side".to_owned(),
+            (Some(n), _) => format!("with {n} trials a side it would pass 4 times in 5"),
+            (None, _) => "even 20 trials a side are too few".to_owned(),
         };
         let text = format!(
-            "{key}: the limit of {limit_pct} % lies below what these trials resolve ({} %): {needs}",
+            "{key}: the limit of {limit_pct} % lies below what these trials resolve ({} %), so an unchanged build often does \
+             not pass it: {needs}",
             super::words::size(super::inference::percent(interval.resolution))
         );
         Note::remark("limit_below_resolution", text)

@@ -21,6 +21,8 @@ pub struct Baseline {
     pub side: Side,
     /// What held when it was made.
     pub settings: Settings,
+    /// Label map that its phases were named by, entry by entry: name, expression for A, expression for B.
+    pub label_map: Vec<(String, Option<String>, Option<String>)>,
     /// Warnings that stood in the report.
     pub notes: Vec<Note>,
 }

@@ -157,11 +157,13 @@ fn delta_text(comparison: &Comparison, b: &Side, section: &str, row: &Row, chang
         Change::Both { .. } => {}
     }
     if let Some(judgement) = &row.judgement
-        && judgement.verdict == Verdict::Inconclusive
+        && matches!(judgement.verdict, Verdict::Inconclusive | Verdict::Unchanged)
         && let Some(test) = &judgement.test
     {
         let (low, high) = (bound(test.interval.low()), bound(test.interval.high()));
-        let why = if judgement.reasons.contains(&"one_of_many") {
+        let why = if judgement.verdict == Verdict::Unchanged {
+            "within the margin"
+        } else if judgement.reasons.contains(&"one_of_many") {
             "one of many rows"
         } else {
             "not shown"

@@ -85,7 +85,7 @@ pub(super) fn notes(mapped: &MappedLabels, a: &Side, b: Option<&Side>) -> Vec<No
             "label map: {} was stored with the names that it has, and is not held against it",
             b.name
         );
-        notes.push(Note::remark("label_map_not_applied", text));
+        notes.push(Note::warning("label_map_not_applied", text));
     }
     for (number, rule) in (1..).zip(&mapped.rules) {
         let sides = [

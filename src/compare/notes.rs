@@ -436,6 +436,18 @@ fn between(comparison: &Comparison, b: &Side) -> Vec<Note> {
             rate(count_b)
         );
         notes.push(Note::remark("count_differs", text));
+        // The same work, but not the same number of units: then the number is likely the mistake.
+        let submissions = |side: &Side| Over::of(side.trials.iter().map(|trial| trial.all.submissions as f64));
+        if let (Some(all_a), Some(all_b)) = (submissions(a), submissions(b))
+            && !count_differs(all_a.median, all_b.median)
+        {
+            let text = format!(
+                "a trial of {name_a} and one of {name_b} hold as many submissions ({}), but not as many {unit}s: is the \
+                 number of {unit}s right?",
+                short(all_a.median)
+            );
+            notes.push(Note::warning("units_suspect", text));
+        }
     }
     let (n_a, n_b) = (a.trials.len(), b.trials.len());
     if n_a.max(n_b) > 2 * n_a.min(n_b) {

@@ -81,6 +81,9 @@ pub(super) fn notes(comparison: &Comparison) -> Vec<Note> {
     let (name_a, name_b) = side_names(&comparison.a, b);
     let mut notes = Vec::new();
     if comparison.inference.baseline {
+        if comparison.inference.noise_sessions.is_some() {
+            return notes;
+        }
         let text = format!(
             "{name_b} is a baseline from another session: its trials do not show how sessions differ \
              (`--noise` with a file of `trace-attr calibrate` does)"

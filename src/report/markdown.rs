@@ -195,7 +195,7 @@ fn sentence(text: &str) -> String {
 /// A comment has no colours: the sign says what is slower.
 fn styled(text: String, style: Style) -> String {
     match style {
-        Style::Strong if !text.trim().is_empty() => format!("**{}**", text.trim()),
+        Style::Strong | Style::Worse if !text.trim().is_empty() => format!("**{}**", text.trim()),
         _ => text,
     }
 }

@@ -159,6 +159,24 @@ fn more_trials(interval: &Interval, needed: Option<usize>) -> String {
     }
 }
 
+/// The row that somebody may have meant: the only one of the table whose key ends in the last part of the wanted one.
+fn near(wanted: &RowKey, comparison: &Comparison) -> Option<RowKey> {
+    let RowKey::In(table, name) = wanted else { return None };
+    // A name that was copied from a narrow report lacks its middle.
+    let end = name
+        .rsplit(['…', '*'])
+        .next()
+        .unwrap_or(name)
+        .trim_start_matches(['.', ' ']);
+    let last = end.rsplit('.').next().filter(|last| !last.is_empty())?;
+    let ending = |end: &str| -> Vec<&str> {
+        let keys = comparison.table(*table).iter().map(|row| row.key.as_str());
+        keys.filter(|key| key.ends_with(end) && key != name).collect()
+    };
+    let found = [ending(end), ending(last)].into_iter().find(|found| found.len() == 1)?;
+    Some(RowKey::In(*table, (*found.first()?).to_owned()))
+}
+
 fn why(reason: Option<&'static str>, row: &GatedRow, comparison: &Comparison) -> String {
     match reason {
         Some("incomparable") => {
@@ -173,7 +191,10 @@ fn why(reason: Option<&'static str>, row: &GatedRow, comparison: &Comparison) ->
             (_, Verdict::OnlyInA) => "only side A has this row".to_owned(),
             (_, Verdict::OnlyInB) => "only side B has this row".to_owned(),
             (RowKey::Kernel(_), _) => "exported traces have no GPU time by kernel".to_owned(),
-            _ => "neither side has this row".to_owned(),
+            (wanted, _) => match near(wanted, comparison) {
+                Some(other) => format!("neither side has this row; is it {}?", key(&other)),
+                None => "neither side has this row".to_owned(),
+            },
         },
         Some("zero_in_trial") => "a trial has nothing of this row".to_owned(),
         Some("one_trial") => "one trial on a side gives no interval; record at least 2, or give --noise".to_owned(),

@@ -56,6 +56,21 @@ struct Report {
     gaps: GapsOf,
     slowest: OneSide<Vec<Slow>>,
     notes: Vec<Remark>,
+    // Only where a map was given.
+    #[serde(default)]
+    label_map: Option<StoredMap>,
+}
+
+#[derive(Deserialize)]
+struct StoredMap {
+    rules: Vec<StoredRule>,
+}
+
+#[derive(Deserialize)]
+struct StoredRule {
+    name: String,
+    a_pattern: Option<String>,
+    b_pattern: Option<String>,
 }
 
 #[derive(Deserialize)]
@@ -337,6 +352,12 @@ impl Report {
                 window_b: window,
                 slowest: self.settings.slowest,
             },
+            label_map: self
+                .label_map
+                .iter()
+                .flat_map(|map| &map.rules)
+                .map(StoredRule::parts)
+                .collect(),
             notes: warnings
                 .map(|note| Note::warning("baseline", format!("baseline: {}", note.text)))
                 .collect(),
@@ -480,6 +501,12 @@ impl Report {
                 })
                 .collect(),
         }
+    }
+}
+
+impl StoredRule {
+    fn parts(&self) -> (String, Option<String>, Option<String>) {
+        (self.name.clone(), self.a_pattern.clone(), self.b_pattern.clone())
     }
 }
 

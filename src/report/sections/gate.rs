@@ -1,6 +1,6 @@
 //! The gate: a row per limit, shown whether it passes or not.
 
-use crate::compare::gate::{GateResult, GatedRow};
+use crate::compare::gate::{Gate, GateResult, GatedRow};
 use crate::report::sheet::{Align, Cell, Column, Line, Sheet, Style};
 use crate::report::verdict_text::{bounds, delta, key, outcome, result, self_test};
 
@@ -28,7 +28,7 @@ impl View<'_> {
             footer.extend(self_test(test).into_iter().map(Line::plain));
         }
         Some(Sheet {
-            title: "Gate".into(),
+            title: title(gate),
             columns: ["result", "row", "Δ", "90 % interval", "trials", ""].map(column).into(),
             rows: gate.rows.iter().map(|row| self.gated(row)).collect(),
             spoken: Some("gate:"),
@@ -55,4 +55,11 @@ impl View<'_> {
         ];
         cells.map(|cell| Cell::new(cell).styled(style)).into()
     }
+}
+
+/// `Gate: failed (1 of 2 rows)`: what a reader of a red job looks for.
+fn title(gate: &Gate) -> String {
+    let same = gate.rows.iter().filter(|row| row.result == gate.result).count();
+    let rows = if gate.rows.len() == 1 { "row" } else { "rows" };
+    format!("Gate: {} ({same} of {} {rows})", result(gate.result), gate.rows.len())
 }
