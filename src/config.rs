@@ -123,7 +123,8 @@ pub fn find(folder: &Path) -> Option<PathBuf> {
     folder
         .ancestors()
         .map(|folder| folder.join(FILE_NAME))
-        .find(|path| path.is_file())
+        // A link to nothing, or a folder of that name, is a slip that must not switch a gate off: reading it says so.
+        .find(|path| path.symlink_metadata().is_ok())
 }
 
 impl Config {

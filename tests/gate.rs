@@ -697,3 +697,102 @@ fn a_name_that_nobody_has_brings_the_one_that_was_meant() {
         );
     }
 }
+
+#[test]
+fn windows_that_hold_different_parts_of_the_work_do_not_compare() {
+    let place = Place::new();
+    for n in 1..=2 {
+        // Ten submissions; the longest stretch without a long pause holds eight of them on side A and four on side B.
+        let rows = |long: u64, first: u64| {
+            let rows = (0..10).map(|at| r(first + at * 10_000 + if at >= long { 900_000 } else { 0 }, 5_000));
+            doc(&rows.collect::<Vec<_>>())
+        };
+        place.write(&format!("a{n}.xml"), rows(8, 1_000 + n));
+        place.write(&format!("b{n}.xml"), rows(6, 1_000 + n));
+    }
+    let options = ["--units", "10", "--window", "quiet:100us", "--fail-above", "3"];
+    let ran = compare(&place, 2, 2, &options);
+    assert_eq!(ran.code, Some(3), "{ran:#?}");
+    let text = ran.stdout.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(
+        text.contains("the windows hold different parts of the work (bench (A): 80 % of the submissions"),
+        "{text}"
+    );
+    assert_eq!(
+        compare(&place, 2, 2, &["--units", "10", "--fail-above", "3"]).code,
+        Some(0)
+    );
+}
+
+#[test]
+fn a_baseline_whose_parts_do_not_add_up_is_refused() {
+    let place = stored();
+    let text = place.read("base.json");
+    let mut report: Value = serde_json::from_str(&text).unwrap();
+    let edited = |report: &Value| {
+        place.write("base.json", serde_json::to_string(report).unwrap());
+        place.run(WITH_BASELINE).refused(&["the baseline is broken"]);
+    };
+    let phase = report["phases"][0].clone();
+    report["phases"][0]["a"]["trials"][0]["total_ns"] = 12_000_000.into();
+    edited(&report);
+    report["phases"] = serde_json::json!([phase, phase]);
+    edited(&report);
+    report["phases"] = serde_json::json!([phase]);
+    report["total"]["a"]["trials"][0]["busy_ns"] = 999_000_000_000_u64.into();
+    report["a"]["trials"][0]["busy_ns"] = 999_000_000_000_u64.into();
+    edited(&report);
+}
+
+#[test]
+fn noise_of_another_window_does_not_fit_and_noise_of_no_spread_decides_nothing() {
+    let place = sides(&[100_000, 104_000, 97_000, 101_000], &[100_100, 100_000, 100_050]);
+    place
+        .run(["calibrate", "a1.xml", "a2.xml", "a3.xml", "a4.xml", "-o", "noise.json"])
+        .done();
+    let with = |options: &[&str]| {
+        compare(
+            &place,
+            1,
+            1,
+            &[&["--noise", "noise.json", "--fail-above", "3"], options].concat(),
+        )
+    };
+    with(&["--from", "0ms"]).refused(&["another window"]);
+    let text = place.read("noise.json");
+    let sd = text
+        .split("\"busy\"")
+        .nth(1)
+        .and_then(|rest| rest.split("\"sd\": ").nth(1))
+        .unwrap();
+    let sd = sd.split(['\n', ',']).next().unwrap();
+    place.write("noise.json", text.replace(sd, "0.0"));
+    assert_eq!(with(&[]).code, Some(3));
+    place.write("noise.json", text.replace("\"n\": 4", "\"n\": 18446744073709551615"));
+    with(&[]).refused(&["no usable spread"]);
+}
+
+#[cfg(unix)]
+#[test]
+fn an_output_goes_through_a_link_and_never_takes_the_place_of_a_device() {
+    let place = stored();
+    std::fs::create_dir(place.path("real")).unwrap();
+    place.write("real/r.json", "old");
+    std::os::unix::fs::symlink("real/r.json", place.path("link.json")).unwrap();
+    std::os::unix::fs::symlink("gone.json", place.path("nothing.json")).unwrap();
+    let write = |name: &str| place.run(["report", "a1.xml", "-o", name]);
+    write("link.json").done();
+    assert!(place.read("real/r.json").contains("trace-attr.report"));
+    assert!(place.path("link.json").symlink_metadata().unwrap().is_symlink());
+    write("nothing.json").refused(&["a link to nothing"]);
+    write("csv=/dev/null").refused(&["/dev/null", "no plain file"]);
+    write("cvs=a.json").refused(&["`cvs` is no format", "./cvs=a.json"]);
+}
+
+#[test]
+fn a_configuration_that_is_no_file_is_an_error_and_no_open_gate() {
+    let place = three_builds();
+    std::fs::create_dir(place.path("trace-attr.toml")).unwrap();
+    let ran = against_main(&place, "slow", &[]);
+    assert_eq!(ran.code, Some(2), "{ran:#?}");
+}

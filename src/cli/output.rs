@@ -36,6 +36,21 @@ impl OutputPlan {
         for output in outputs {
             let (named, file) = parts(output);
             let origin = file.display().to_string();
+            let word = output
+                .to_str()
+                .and_then(|text| text.split_once('='))
+                .map(|(word, _)| word);
+            if let (None, Some(word)) = (named, word)
+                && word.chars().all(|c| c.is_ascii_alphabetic() || c == '-')
+            {
+                return Err(
+                    Error::usage(format!("--output {}: `{word}` is no format", output.display())).with_help(format!(
+                        "use one of {}; a file of that name is ./{}",
+                        formats().join(", "),
+                        output.display()
+                    )),
+                );
+            }
             check(file, inputs)?;
             let format = named.or_else(|| Format::of_path(file)).ok_or_else(|| {
                 Error::usage(format!("--output {origin}: no format is known by this extension")).with_help(format!(
@@ -84,6 +99,16 @@ pub(super) fn check(file: &Path, inputs: &[&PathBuf]) -> Result<()> {
         return Err(Error::usage(format!("--output {origin}: this is a folder"))
             .with_help("name a file in it, such as report.json"));
     }
+    if let Ok(there) = fs::symlink_metadata(file) {
+        let target = fs::metadata(file);
+        let dangling = there.is_symlink() && target.is_err();
+        if dangling || target.is_ok_and(|target| !target.is_file()) {
+            // A device or a pipe would be replaced by a file of its name.
+            let what = if dangling { "a link to nothing" } else { "no plain file" };
+            return Err(Error::usage(format!("--output {origin}: this is {what}"))
+                .with_help("name a file, or print one format with --format and redirect it"));
+        }
+    }
     for input in inputs {
         if is_part(file, input) {
             return Err(Error::usage(format!("--output {origin}: this is an input")).with_help("write to another file"));
@@ -96,19 +121,27 @@ pub(super) fn check(file: &Path, inputs: &[&PathBuf]) -> Result<()> {
         }
     }
     // Written and taken away again: better to fail now than after the work.
-    scratch(file).and_then(|scratch| scratch.close()).map_err(|error| {
-        Error::io("write there", error)
-            .with_origin(&origin)
-            .with_help("choose a folder that exists and that you may write to")
-    })
+    scratch(&behind_links(file))
+        .and_then(|scratch| scratch.close())
+        .map_err(|error| {
+            Error::io("write there", error)
+                .with_origin(&origin)
+                .with_help("choose a folder that exists and that you may write to")
+        })
+}
+
+/// Where a file really stands: behind links, so that these stay.
+fn behind_links(file: &Path) -> PathBuf {
+    file.canonicalize().unwrap_or_else(|_| file.to_owned())
 }
 
 /// Writes a file whole or not at all.
 pub(super) fn replace(file: &Path, render: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> Result<()> {
     let failed = |error: io::Error| Error::io("write it", error).with_origin(file.display().to_string());
-    let mut scratch = scratch(file).map_err(failed)?;
+    let target = behind_links(file);
+    let mut scratch = scratch(&target).map_err(failed)?;
     render(&mut scratch).map_err(failed)?;
-    scratch.persist(file).map_err(|error| failed(error.error))?;
+    scratch.persist(&target).map_err(|error| failed(error.error))?;
     Ok(())
 }
 

@@ -244,7 +244,8 @@ fn interval(parts: Parts) -> Interval {
 ///
 /// `None` when noise was measured on fewer than two sessions and there is no own interval.
 pub fn calibrated(a: &[f64], b: &[f64], own: Option<Interval>, sessions: usize, sd: f64) -> Option<Interval> {
-    if sessions < 2 || a.is_empty() || b.is_empty() {
+    // Sessions that all gave one value, to the last bit, show nothing of how sessions differ.
+    if sessions < 2 || sd < NO_ERROR || a.is_empty() || b.is_empty() {
         return own;
     }
     let df = sessions as f64 - 1.0;

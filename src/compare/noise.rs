@@ -9,6 +9,7 @@ use serde::{Deserialize, Serialize};
 
 use super::gate::{RowKey, Table};
 use super::inference::moments;
+use super::notes::rule;
 use super::order::start;
 use super::verdict::RowNoise;
 use super::{Cell, Comparison, Side};
@@ -20,6 +21,8 @@ const SCHEMA: &str = "trace-attr.noise";
 const VERSION: u32 = 1;
 /// Fewest sessions that show how sessions differ.
 const FEWEST: usize = 3;
+/// Largest believable standard deviation of ln v: values twenty times as large as others.
+const WILDEST: f64 = 3.0;
 /// Starts that lie closer together than this are one session.
 const SESSION: jiff::SignedDuration = jiff::SignedDuration::from_hours(1);
 
@@ -34,6 +37,9 @@ pub struct Noise {
     unit: Option<String>,
     gpu: Option<String>,
     os: Vec<String>,
+    process: String,
+    timing: String,
+    window: String,
     trials: Vec<NoiseTrial>,
     /// By row key (`busy`, `phase:…`).
     rows: BTreeMap<String, Spread>,
@@ -117,6 +123,9 @@ impl Noise {
             unit: comparison.settings.unit.clone(),
             gpu: gpus.into_iter().next().map(str::to_owned),
             os: os.into_iter().collect(),
+            process: process(side).to_owned(),
+            timing: comparison.settings.timing.name().to_owned(),
+            window: rule(&comparison.settings.window_a),
             trials: side
                 .trials
                 .iter()
@@ -156,7 +165,14 @@ impl Noise {
         }
         let noise: Noise =
             serde_json::from_str(text).map_err(|error| refuse(format!("the noise file is broken: {error}")))?;
-        let sound = |spread: &Spread| spread.n >= 2 && spread.sd.is_finite() && spread.sd >= 0.0;
+        if noise.trials.len() < FEWEST {
+            return Err(refuse(format!(
+                "the noise file is broken: it has {} trials",
+                noise.trials.len()
+            )));
+        }
+        let sound =
+            |spread: &Spread| (2..=noise.trials.len()).contains(&spread.n) && (0.0..=WILDEST).contains(&spread.sd);
         match noise.rows.iter().find(|(_, spread)| !sound(spread)) {
             Some((key, _)) => Err(refuse(format!(
                 "the noise file is broken: row `{key}` has no usable spread"
@@ -214,7 +230,26 @@ impl Noise {
                 word(&comparison.settings.unit)
             ));
         }
+        if self.timing != comparison.settings.timing.name() {
+            let own = comparison.settings.timing.name();
+            misfits.push(format!(
+                "the noise was measured from {}, and this comparison is from {own}",
+                self.timing
+            ));
+        }
+        let window = rule(&comparison.settings.window_a);
+        if self.window != window {
+            misfits.push(format!(
+                "the noise was measured in another window ({}), and this comparison is of: {window}",
+                self.window
+            ));
+        }
         let mut notes = Vec::new();
+        let sides = std::iter::once(&comparison.a).chain(&comparison.b);
+        if !sides.into_iter().any(|side| process(side) == self.process) {
+            let text = format!("the noise was measured on another process: {}", self.process);
+            notes.push(Note::warning("noise_process_differs", text));
+        }
         let systems: BTreeSet<&str> = trials().filter_map(|trial| trial.state.os_version.as_deref()).collect();
         if !self.os.is_empty() && systems.iter().any(|os| !self.os.iter().any(|known| known == os)) {
             let text = format!("the noise was measured under another system ({})", self.os.join(", "));
@@ -223,6 +258,11 @@ impl Noise {
         notes.extend(one_session_of(self.trials.iter().map(|trial| trial.start.as_deref())));
         (misfits, notes)
     }
+}
+
+/// Name of the process of a side's first trial.
+fn process(side: &Side) -> &str {
+    side.trials.first().map_or("", |trial| trial.process.name.as_str())
 }
 
 fn one_session(side: &Side) -> Option<Note> {

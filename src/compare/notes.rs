@@ -92,6 +92,17 @@ pub(super) fn incomparable(comparison: &Comparison) -> Vec<Incomparable> {
             cut.join(", ")
         ));
     }
+    // Times of a part are divided by the units of the whole: that compares only when the parts are equal.
+    if without.is_empty()
+        && let (Some(held_a), Some(held_b)) = (held(a), held(b))
+        && count_differs(held_a, held_b)
+    {
+        unequal.push(format!(
+            "the windows hold different parts of the work ({name_a}: {} % of the submissions, {name_b}: {} %)",
+            short(100.0 * held_a),
+            short(100.0 * held_b)
+        ));
+    }
     if !unequal.is_empty() {
         add("unequal_work", unequal.join("; "));
     }
@@ -115,7 +126,7 @@ fn joined(texts: &BTreeSet<&str>) -> String {
 }
 
 /// A window rule in the words of the options.
-fn rule(rule: &WindowRule) -> String {
+pub(super) fn rule(rule: &WindowRule) -> String {
     let span = match &rule.span {
         WindowSpan::Process => None,
         WindowSpan::Signpost(name) => Some(format!("signpost `{name}`")),
@@ -136,6 +147,14 @@ fn rule(rule: &WindowRule) -> String {
     } else {
         parts.join(", ")
     }
+}
+
+/// Which part of the process's submissions the windows of a side hold, median over trials.
+fn held(side: &Side) -> Option<f64> {
+    let of_trial = |trial: &Trial| {
+        (trial.submissions_in_process > 0).then(|| trial.all.submissions as f64 / trial.submissions_in_process as f64)
+    };
+    Over::of(side.trials.iter().filter_map(of_trial)).map(|over| over.median)
 }
 
 /// Medians of submissions per unit.

@@ -308,6 +308,7 @@ impl Report {
             return Err("it has no trial".to_owned());
         }
         self.check_lengths()?;
+        self.check_sums()?;
         let timing = match self.settings.timing.as_str() {
             "intervals" => Timing::Intervals,
             "points" => Timing::Points,
@@ -380,6 +381,42 @@ impl Report {
             }
         }
         Ok(())
+    }
+
+    /// The rows of a table are the parts of the total, each key once, and busy is no longer than the whole.
+    fn check_sums(&self) -> std::result::Result<(), String> {
+        let tables = [
+            ("buckets", &self.buckets),
+            ("encoders", &self.encoders),
+            ("phases", &self.phases),
+            ("channels", &self.channels),
+        ];
+        for (name, rows) in tables {
+            let keys: BTreeSet<&str> = rows.iter().map(|row| row.key.as_str()).collect();
+            if keys.len() != rows.len() {
+                return Err(format!("a key stands twice in {name}"));
+            }
+            for (at, trial) in self.a.trials.iter().enumerate() {
+                let cells = rows.iter().filter_map(|row| row.a.as_ref()?.trials.get(at));
+                let (submissions, total) = cells.fold((0_u64, 0_u64), |(submissions, total), cell| {
+                    (
+                        submissions.saturating_add(cell.submissions.0),
+                        total.saturating_add(cell.total_ns.0),
+                    )
+                });
+                if (submissions, total) != (trial.submissions.0, trial.total_ns.0) {
+                    return Err(format!(
+                        "the rows of {name} are not the parts of the total of `{}`",
+                        trial.input
+                    ));
+                }
+            }
+        }
+        let longer = |trial: &&StoredTrial| trial.busy_ns.0 > trial.total_ns.0.min(trial.window_ns.0);
+        match self.a.trials.iter().find(longer) {
+            Some(trial) => Err(format!("`{}` is busy for longer than it lasts", trial.input)),
+            None => Ok(()),
+        }
     }
 
     fn trial(&self, at: usize, stored: &StoredTrial) -> std::result::Result<Trial, String> {
