@@ -880,8 +880,8 @@ fn a_format_is_named_or_follows_from_the_extension() {
         ("benchstat=new", "new", "benchstat"),
         ("github=annotations", "annotations", "github"),
         ("json=data.txt", "data.txt", "json"),
-        // Only a format's name is one.
-        ("run=1.md", "run=1.md", "markdown"),
+        // A word before `=` is a format, or a slip; a file of such a name is given with its folder.
+        ("./run=1.md", "run=1.md", "markdown"),
     ];
     place.write("out/keep", "");
     let mut arguments = vec!["report", "a0.xml"];
