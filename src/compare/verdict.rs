@@ -1,7 +1,7 @@
 //! The verdict of a row: what its trials allow to be said, in one of seven words with the reason.
 //!
-//! What goes in: the values of each trial of both sides ([`Values`]), the margin and the noise. What comes out: a
-//! [`Judgement`]. The order of the questions is the order of the code in [`Judge::judge`]; the first that answers
+//! What goes in: the values of each trial of both sides (`Values`), the margin and the noise. What comes out: a
+//! [`Judgement`]. The order of the questions is the order of the code in `Judge::judge`; the first that answers
 //! decides. Swapping the sides mirrors every answer.
 
 use super::inference::{self, Interval, NO_ERROR, false_discovery, log_of};
