@@ -14,21 +14,37 @@
     )
 )]
 
+#[cfg(feature = "traces")]
 pub mod analysis;
+#[cfg(feature = "traces")]
 pub mod attribution;
 #[cfg(feature = "cli")]
 pub mod cli;
+#[cfg(feature = "traces")]
 pub mod compare;
+#[cfg(feature = "traces")]
 pub mod config;
 pub mod error;
+pub mod inference;
+#[cfg(feature = "traces")]
 pub mod join;
+#[cfg(feature = "live")]
+pub mod live;
+pub mod measure;
 pub mod model;
+#[cfg(feature = "traces")]
 pub mod parallel;
+#[cfg(feature = "traces")]
 pub mod recording;
+#[cfg(feature = "traces")]
 pub mod report;
+#[cfg(feature = "traces")]
 pub mod source;
+#[cfg(feature = "traces")]
 pub mod tables;
+#[cfg(feature = "traces")]
 pub mod xctrace;
+#[cfg(feature = "traces")]
 pub mod xml;
 
 pub use error::{Error, ErrorKind, Result};

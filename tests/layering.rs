@@ -10,6 +10,8 @@ use std::path::{Path, PathBuf};
 const LAYERS: &[(&str, &[&str])] = &[
     ("error", &[]),
     ("model", &["error"]),
+    ("measure", &["model"]),
+    ("inference", &[]),
     ("parallel", &[]),
     ("source", &["error", "model"]),
     ("xctrace", &["error", "model"]),
@@ -21,9 +23,9 @@ const LAYERS: &[(&str, &[&str])] = &[
     ),
     ("join", &["error", "model", "tables", "recording"]),
     // Numbers come from the model alone: neither knows that exports or XML exist.
-    ("attribution", &["error", "model"]),
-    ("compare", &["error", "model", "attribution"]),
-    ("report", &["error", "model", "attribution", "compare"]),
+    ("attribution", &["error", "measure", "model"]),
+    ("compare", &["error", "inference", "model", "attribution"]),
+    ("report", &["error", "inference", "model", "attribution", "compare"]),
     (
         "analysis",
         &[
@@ -37,6 +39,8 @@ const LAYERS: &[(&str, &[&str])] = &[
             "compare",
         ],
     ),
+    // A second producer, for programs that link nothing of the reading part.
+    ("live", &["error", "inference", "measure", "model"]),
     // Keys mean what the options of other layers mean.
     ("config", &["error", "model", "join", "attribution", "compare"]),
     (

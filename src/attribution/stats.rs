@@ -1,4 +1,4 @@
-//! Percentiles, the interval union, and the [`Stats`] of all groups of a grouping at once.
+//! The [`Stats`] of all groups of a grouping at once.
 //!
 //! Each kind of value is sorted once per trace and dealt out to the groups in order, so each group's list arrives
 //! sorted; busy time comes from one walk over the submissions, which are sorted by start. Nothing is hashed or sorted
@@ -7,55 +7,8 @@
 use super::cells::{Cells, Grouping, place};
 use super::radix::{self, Tagged};
 use super::{Durations, Latency, Stats};
-use crate::model::{CommandBufferId, EncoderId, Nanos, Submission, Trace, Window};
-
-/// Median of sorted values: the middle one, or the mean of the middle two; `None` for none.
-pub fn median(sorted: &[u64]) -> Option<f64> {
-    let upper = *sorted.get(sorted.len() / 2)?;
-    if sorted.len() % 2 == 1 {
-        return Some(upper as f64);
-    }
-    let lower = *sorted.get((sorted.len() / 2).checked_sub(1)?)?;
-    // Half the distance is exact where a sum of large values would round.
-    Some(lower as f64 + (upper - lower) as f64 / 2.0)
-}
-
-/// Percentile of sorted values by nearest rank: the smallest value that `percent` of all do not exceed;
-/// `None` for no values. `percent` is taken as at most 100.
-pub fn nearest_rank(sorted: &[u64], percent: u8) -> Option<u64> {
-    let rank = (usize::from(percent.min(100)) * sorted.len()).div_ceil(100);
-    sorted.get(rank.max(1) - 1).copied()
-}
-
-/// Length in ns of the union of `[start, end)` intervals (ns) inside the window; order does not matter.
-pub fn union_length(intervals: &[(u64, u64)], window: Window) -> Nanos {
-    let mut sorted = intervals.to_vec();
-    sorted.sort_unstable();
-    let mut union = Union::default();
-    for (start, end) in sorted {
-        union.add(start, end, window);
-    }
-    Nanos(union.length)
-}
-
-/// A union that grows by intervals in the order of their starts.
-#[derive(Debug, Clone, Copy, Default)]
-struct Union {
-    /// Everything before this is dealt with.
-    covered_to: u64,
-    length: u64,
-}
-
-impl Union {
-    fn add(&mut self, start: u64, end: u64, window: Window) {
-        let from = start.max(window.from.0).max(self.covered_to);
-        let to = end.min(window.to.0);
-        if to > from {
-            self.length += to - from;
-            self.covered_to = to;
-        }
-    }
-}
+use crate::measure::{Union, median, nearest_rank};
+use crate::model::{CommandBufferId, EncoderId, Nanos, Submission, Trace};
 
 /// Statistics of the groups of each grouping, aligned with its keys.
 ///
@@ -305,27 +258,6 @@ mod tests {
     }
 
     #[test]
-    fn b27_percentiles_and_medians_by_the_documented_definition() {
-        let sorted = |values: &[u64]| {
-            let mut values = values.to_vec();
-            values.sort_unstable();
-            values
-        };
-        let s1 = sorted(&[30, 10, 20, 100]);
-        let s2 = sorted(&[7, 20, 1, 13, 2, 19, 3, 18, 4, 17, 5, 16, 6, 15, 8, 14, 9, 12, 10, 11]);
-        assert_eq!(median(&s1), Some(25.0));
-        assert_eq!(nearest_rank(&s2, 95), Some(19));
-        assert_eq!(nearest_rank(&sorted(&[30, 10, 20]), 95), Some(30));
-        assert_eq!(nearest_rank(&[1, 2], 95), Some(2));
-        assert_eq!(median(&[1, 2]), Some(1.5));
-        assert_eq!(nearest_rank(&[5], 95), Some(5));
-        assert_eq!(median(&[5]), Some(5.0));
-        assert_eq!((median(&[]), nearest_rank(&[], 95)), (None, None));
-        assert_eq!(nearest_rank(&s2, 0), Some(1));
-        assert_eq!(nearest_rank(&s2, 100), Some(20));
-    }
-
-    #[test]
     fn b27_a_trace_in_any_order_of_durations_has_the_same_percentiles() {
         let mut builder = Builder::new();
         for (at, duration) in [30, 10, 20, 100].into_iter().enumerate() {
@@ -338,21 +270,6 @@ mod tests {
             (durations.p95, durations.min, durations.max),
             (Nanos(100), Nanos(10), Nanos(100))
         );
-    }
-
-    #[test]
-    fn union_merges_touching_nested_and_equal_intervals_and_is_clipped() {
-        let wide = window(0, 1000);
-        assert_eq!(union_length(&[(0, 10), (10, 20)], wide), Nanos(20));
-        assert_eq!(
-            union_length(&[(0, 100), (20, 30), (0, 100), (90, 110)], wide),
-            Nanos(110)
-        );
-        assert_eq!(union_length(&[(50, 60), (0, 10)], wide), Nanos(20));
-        assert_eq!(union_length(&[(5, 5)], wide), Nanos(0));
-        assert_eq!(union_length(&[(0, 100)], window(20, 40)), Nanos(20));
-        assert_eq!(union_length(&[(0, 100)], window(40, 40)), Nanos(0));
-        assert_eq!(union_length(&[], wide), Nanos(0));
     }
 
     #[test]

@@ -18,9 +18,9 @@ use super::pick;
 use super::series::{per, sides};
 use crate::attribution::Stats;
 use crate::compare::gate::GatedRow;
-use crate::compare::inference::{Interval, percent};
 use crate::compare::verdict::Test;
 use crate::compare::{Cell, Change, Comparison, Judgement, Over, Row, Side, Trial, headline};
+use crate::inference::{Interval, percent};
 use crate::model::{Nanos, Reason};
 
 const NS: &str = "ns";

@@ -15,8 +15,8 @@ use super::label;
 use super::series::remarks;
 use super::verdict_text::{numbers, self_test};
 use crate::compare::gate::{GateResult, GatedRow, SelfTest};
-use crate::compare::inference::percent;
 use crate::compare::{Comparison, headline};
+use crate::inference::percent;
 
 /// A test case.
 struct Case {

@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 
 use crate::compare::Side;
-use crate::compare::inference::Method;
+use crate::inference::Method;
 use crate::model::{Reason, Severity, Timing, WindowRule, WindowSpan};
 use crate::report::pick;
 use crate::report::sheet::{Line, Sheet, Style, count, duration, len, moment, plural, text};
