@@ -32,6 +32,8 @@ mod recorder;
 mod session;
 mod thread;
 
+#[cfg(any(target_os = "macos", metal_double))]
+pub use backend::metal;
 pub use clock::HostTime;
 pub use event::{
     Absent, CallPath, Category, Event, EventIndex, GpuWork, Launch, Measured, PipelineLimits, Status, Via,

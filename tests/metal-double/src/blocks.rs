@@ -93,7 +93,7 @@ impl Handler {
     pub unsafe fn copy_of(block: *mut Block) -> Handler {
         Handler(_Block_copy(block))
     }
-    pub fn call(&self, argument: Id) {
+    pub(crate) fn call(&self, argument: Id) {
         // SAFETY: the block is alive while `self` is.
         unsafe { ((*self.0).invoke)(self.0, argument) }
     }

@@ -21,14 +21,23 @@ unsafe extern "C-unwind" fn new(class: &'static Class, _: Sel) -> Id {
 
 const UTF8: i32 = 4;
 
-class!(_OBJC_CLASS_NSString, NSSTRING_META, c"NSString", [
-    method!(c"initWithBytes:length:encoding:", c"@@:^vQi", string_init),
-    method!(c"UTF8String", c"*@:", string_utf8),
-    method!(c"lengthOfBytesUsingEncoding:", c"Q@:i", string_length),
-], []);
+class!(
+    _OBJC_CLASS_NSString,
+    NSSTRING_META,
+    c"NSString",
+    [
+        method!(c"initWithBytes:length:encoding:", c"@@:^vQi", string_init),
+        method!(c"UTF8String", c"*@:", string_utf8),
+        method!(c"lengthOfBytesUsingEncoding:", c"Q@:i", string_length),
+    ],
+    []
+);
 /// A new NSString, owned by the caller.
 pub fn nsstring(text: &str) -> Id {
-    new_object(&_OBJC_CLASS_NSString, CString::new(text).expect("the double's strings hold no zero byte"))
+    new_object(
+        &_OBJC_CLASS_NSString,
+        CString::new(text).expect("the double's strings hold no zero byte"),
+    )
 }
 /// The text of an NSString.
 pub fn text<'a>(string: Id) -> &'a str {
@@ -37,7 +46,9 @@ pub fn text<'a>(string: Id) -> &'a str {
 fn c_text<'a>(string: Id) -> &'a CStr {
     assert!(!string.is_null(), "nil where a string is required");
     // SAFETY: objects are never freed.
-    unsafe { &*string }.text().unwrap_or_else(|| body::<CString>(string).as_c_str())
+    unsafe { &*string }
+        .text()
+        .unwrap_or_else(|| body::<CString>(string).as_c_str())
 }
 unsafe extern "C-unwind" fn string_init(object: Id, _: Sel, bytes: *const u8, length: usize, encoding: i32) -> Id {
     assert_eq!(encoding, UTF8);
@@ -52,10 +63,16 @@ unsafe extern "C-unwind" fn string_length(object: Id, _: Sel, encoding: i32) -> 
     c_text(object).count_bytes()
 }
 
-class!(_OBJC_CLASS_NSArray, NSARRAY_META, c"NSArray", [
-    method!(c"count", c"Q@:", array_count),
-    method!(c"objectAtIndex:", c"@@:Q", array_at),
-], []);
+class!(
+    _OBJC_CLASS_NSArray,
+    NSARRAY_META,
+    c"NSArray",
+    [
+        method!(c"count", c"Q@:", array_count),
+        method!(c"objectAtIndex:", c"@@:Q", array_at),
+    ],
+    []
+);
 /// A new NSArray, owned by the caller.
 pub fn nsarray(items: Vec<Owned>) -> Id {
     new_object(&_OBJC_CLASS_NSArray, items)
@@ -68,10 +85,16 @@ unsafe extern "C-unwind" fn array_at(array: Id, _: Sel, index: usize) -> Id {
     give(item)
 }
 
-class!(_OBJC_CLASS_NSData, NSDATA_META, c"NSData", [
-    method!(c"length", c"Q@:", data_length),
-    method!(c"bytes", c"^v@:", data_bytes),
-], []);
+class!(
+    _OBJC_CLASS_NSData,
+    NSDATA_META,
+    c"NSData",
+    [
+        method!(c"length", c"Q@:", data_length),
+        method!(c"bytes", c"^v@:", data_bytes),
+    ],
+    []
+);
 /// A new NSData, owned by the caller.
 pub fn nsdata(bytes: Vec<u8>) -> Id {
     new_object(&_OBJC_CLASS_NSData, bytes)
@@ -88,14 +111,27 @@ struct Failure {
     code: isize,
     text: String,
 }
-class!(_OBJC_CLASS_NSError, NSERROR_META, c"NSError", [
-    method!(c"domain", c"@@:", error_domain),
-    method!(c"code", c"q@:", error_code),
-    method!(c"localizedDescription", c"@@:", error_text),
-], []);
+class!(
+    _OBJC_CLASS_NSError,
+    NSERROR_META,
+    c"NSError",
+    [
+        method!(c"domain", c"@@:", error_domain),
+        method!(c"code", c"q@:", error_code),
+        method!(c"localizedDescription", c"@@:", error_text),
+    ],
+    []
+);
 /// A new NSError, owned by the caller.
 pub fn nserror(domain: &'static str, code: isize, text: &str) -> Id {
-    new_object(&_OBJC_CLASS_NSError, Failure { domain, code, text: text.into() })
+    new_object(
+        &_OBJC_CLASS_NSError,
+        Failure {
+            domain,
+            code,
+            text: text.into(),
+        },
+    )
 }
 unsafe extern "C-unwind" fn error_domain(error: Id, _: Sel) -> Id {
     autorelease(nsstring(body::<Failure>(error).domain))
@@ -108,7 +144,13 @@ unsafe extern "C-unwind" fn error_text(error: Id, _: Sel) -> Id {
 }
 
 struct Url(String);
-class!(_OBJC_CLASS_NSURL, NSURL_META, c"NSURL", [], [method!(c"fileURLWithPath:", c"@@:@", url_of_path)]);
+class!(
+    _OBJC_CLASS_NSURL,
+    NSURL_META,
+    c"NSURL",
+    [],
+    [method!(c"fileURLWithPath:", c"@@:@", url_of_path)]
+);
 unsafe extern "C-unwind" fn url_of_path(_: &'static Class, _: Sel, path: Id) -> Id {
     autorelease(new_object(&_OBJC_CLASS_NSURL, Url(text(path).into())))
 }

@@ -17,4 +17,4 @@ pub mod pools;
 pub mod runtime;
 mod session;
 
-pub use session::{Session, session};
+pub use session::{Outcome, Samples, Session, session};

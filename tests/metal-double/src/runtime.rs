@@ -41,7 +41,11 @@ unsafe impl Sync for Method {}
 /// One entry of a class: selector, encoding, function.
 macro_rules! method {
     ($sel:literal, $types:literal, $function:expr) => {
-        $crate::runtime::Method { sel: $sel, types: $types, imp: $function as *const std::ffi::c_void }
+        $crate::runtime::Method {
+            sel: $sel,
+            types: $types,
+            imp: $function as *const std::ffi::c_void,
+        }
     };
 }
 /// A class that a program names, with its instance and class methods.
@@ -82,7 +86,11 @@ const IMMORTAL: isize = isize::MAX / 2;
 impl Object {
     /// A constant that is never freed, such as a string literal.
     pub const fn constant(isa: &'static Class, text: &'static CStr) -> Object {
-        Object { isa, retain_count: AtomicIsize::new(IMMORTAL), body: Body::Constant(text) }
+        Object {
+            isa,
+            retain_count: AtomicIsize::new(IMMORTAL),
+            body: Body::Constant(text),
+        }
     }
 
     pub fn get<T: 'static>(&self) -> &T {
@@ -103,7 +111,7 @@ impl Object {
 }
 
 /// The body of an object that a caller handed in.
-pub fn body<'a, T: 'static>(object: Id) -> &'a T {
+pub(crate) fn body<'a, T: 'static>(object: Id) -> &'a T {
     assert!(!object.is_null(), "nil where an object is required");
     // SAFETY: objects are never freed, only emptied (see `objc_release`).
     unsafe { &*object }.get()
@@ -122,7 +130,7 @@ impl Drop for Owned {
     }
 }
 /// One more reference to an object.
-pub fn keep(object: Id) -> Owned {
+pub(crate) fn keep(object: Id) -> Owned {
     // SAFETY: `object` is null or of this runtime.
     Owned(unsafe { objc_retain(object) })
 }
@@ -132,7 +140,11 @@ static ALIVE: LazyLock<Mutex<BTreeMap<&'static CStr, isize>>> = LazyLock::new(De
 /// How many objects of each class are alive; classes without any are not listed.
 pub fn objects_alive() -> Vec<(String, isize)> {
     let alive = ALIVE.lock().unwrap_or_else(PoisonError::into_inner);
-    alive.iter().filter(|(_, n)| **n != 0).map(|(class, n)| (class.to_string_lossy().into_owned(), *n)).collect()
+    alive
+        .iter()
+        .filter(|(_, n)| **n != 0)
+        .map(|(class, n)| (class.to_string_lossy().into_owned(), *n))
+        .collect()
 }
 
 /// Forgets what is alive: a test that failed must not fail the next one.
@@ -141,13 +153,21 @@ pub(crate) fn forget_alive() {
 }
 
 fn count_alive(class: &'static Class, change: isize) {
-    *ALIVE.lock().unwrap_or_else(PoisonError::into_inner).entry(class.name).or_default() += change;
+    *ALIVE
+        .lock()
+        .unwrap_or_else(PoisonError::into_inner)
+        .entry(class.name)
+        .or_default() += change;
 }
 
 /// A new object with one reference, which is the caller's.
 pub fn new_object<T: Send + Sync + 'static>(isa: &'static Class, body: T) -> Id {
     count_alive(isa, 1);
-    Box::into_raw(Box::new(Object { isa, retain_count: AtomicIsize::new(1), body: Body::Owned(Box::new(body)) }))
+    Box::into_raw(Box::new(Object {
+        isa,
+        retain_count: AtomicIsize::new(1),
+        body: Body::Owned(Box::new(body)),
+    }))
 }
 
 #[unsafe(no_mangle)]
@@ -184,7 +204,10 @@ static SELECTORS: LazyLock<Mutex<HashMap<CString, &'static CStr>>> = LazyLock::n
 
 fn intern(name: &CStr) -> Sel {
     let mut selectors = SELECTORS.lock().unwrap_or_else(PoisonError::into_inner);
-    selectors.entry(name.to_owned()).or_insert_with(|| Box::leak(name.to_owned().into_boxed_c_str())).as_ptr()
+    selectors
+        .entry(name.to_owned())
+        .or_insert_with(|| Box::leak(name.to_owned().into_boxed_c_str()))
+        .as_ptr()
 }
 
 #[unsafe(no_mangle)]
@@ -221,11 +244,19 @@ pub unsafe extern "C-unwind" fn objc_msg_lookup(object: Id, sel: Sel) -> Imp {
     let class = (*object).isa;
     let sel = CStr::from_ptr(sel);
     if !is_class(object) {
-        assert!((*object).retain_count.load(SeqCst) > 0, "{sel:?} sent to a dead {:?}", class.name);
+        assert!(
+            (*object).retain_count.load(SeqCst) > 0,
+            "{sel:?} sent to a dead {:?}",
+            class.name
+        );
     }
     match find(class, sel) {
         Some(method) => method.imp,
-        None => panic!("unrecognized selector {}[{:?} {sel:?}]", if class.meta { '+' } else { '-' }, class.name),
+        None => panic!(
+            "unrecognized selector {}[{:?} {sel:?}]",
+            if class.meta { '+' } else { '-' },
+            class.name
+        ),
     }
 }
 

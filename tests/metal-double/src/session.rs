@@ -19,7 +19,10 @@ pub enum Outcome {
     /// It never ran: an error, and no times.
     Cancelled,
     /// Completed, but the driver gives these times, in seconds.
-    Times { start: u64, end: u64 },
+    Times {
+        start: u64,
+        end: u64,
+    },
 }
 
 /// What the device writes for the two samples of a pass.
@@ -44,6 +47,7 @@ pub(crate) struct Setup {
     pub(crate) stage_counters: bool,
     pub(crate) sample_buffers: bool,
     pub(crate) capture: bool,
+    pub(crate) command_buffers: usize,
     pub(crate) kernels: HashMap<String, Kernel>,
     pub(crate) outcomes: VecDeque<Outcome>,
     pub(crate) samples: VecDeque<Samples>,
@@ -59,6 +63,7 @@ impl Default for Setup {
             stage_counters: true,
             sample_buffers: true,
             capture: false,
+            command_buffers: 64,
             kernels: HashMap::new(),
             outcomes: VecDeque::new(),
             samples: VecDeque::new(),
@@ -94,7 +99,12 @@ pub fn session() -> Session {
 
 impl Session {
     /// Teaches the device what a kernel of this name does: a launch takes `nanoseconds`, whatever its grid.
-    pub fn kernel(&self, name: &str, nanoseconds: u64, run: impl Fn(&crate::metal::Arguments) + Send + Sync + 'static) -> &Self {
+    pub fn kernel(
+        &self,
+        name: &str,
+        nanoseconds: u64,
+        run: impl Fn(&crate::metal::Arguments) + Send + Sync + 'static,
+    ) -> &Self {
         let kernel = Kernel {
             max_threads: 512,
             width: 32,
@@ -117,6 +127,11 @@ impl Session {
     /// The device supports counters, and refuses to make a buffer for them.
     pub fn without_sample_buffers(&self) -> &Self {
         setup().sample_buffers = false;
+        self
+    }
+    /// How many command buffers a queue lends; Metal's default is 64.
+    pub fn command_buffers(&self, most: usize) -> &Self {
+        setup().command_buffers = most;
         self
     }
     /// As with `MTL_CAPTURE_ENABLED=1`.
@@ -170,7 +185,11 @@ impl Session {
         assert_eq!(BLOCKS_ALIVE.load(SeqCst), 0, "leaked blocks");
         assert_eq!(WITHOUT_POOL.load(SeqCst), 0, "autoreleased with no pool in place");
         assert!(!self.is_capturing(), "a capture was not stopped");
-        assert_eq!(setup().samples_resolved_elsewhere, 0, "samples resolved on a thread that does not own their buffer");
+        assert_eq!(
+            setup().samples_resolved_elsewhere,
+            0,
+            "samples resolved on a thread that does not own their buffer"
+        );
     }
 }
 

@@ -17,17 +17,29 @@ setter!(set_object, object "captureObject");
 setter!(set_destination, number "destination");
 setter!(set_url, object "outputURL");
 
-class!(_OBJC_CLASS_MTLCaptureDescriptor, DESCRIPTOR_META, c"MTLCaptureDescriptor", [
-    method!(c"setCaptureObject:", c"v@:@", set_object),
-    method!(c"setDestination:", c"v@:q", set_destination),
-    method!(c"setOutputURL:", c"v@:@", set_url),
-], []);
-class!(_OBJC_CLASS_MTLCaptureManager, MANAGER_META, c"MTLCaptureManager", [
-    method!(c"supportsDestination:", c"C@:q", supports),
-    method!(c"startCaptureWithDescriptor:error:", c"C@:@^@", start),
-    method!(c"stopCapture", c"v@:", stop),
-    method!(c"isCapturing", c"C@:", capturing),
-], [method!(c"sharedCaptureManager", c"@@:", shared)]);
+class!(
+    _OBJC_CLASS_MTLCaptureDescriptor,
+    DESCRIPTOR_META,
+    c"MTLCaptureDescriptor",
+    [
+        method!(c"setCaptureObject:", c"v@:@", set_object),
+        method!(c"setDestination:", c"v@:q", set_destination),
+        method!(c"setOutputURL:", c"v@:@", set_url),
+    ],
+    []
+);
+class!(
+    _OBJC_CLASS_MTLCaptureManager,
+    MANAGER_META,
+    c"MTLCaptureManager",
+    [
+        method!(c"supportsDestination:", c"C@:q", supports),
+        method!(c"startCaptureWithDescriptor:error:", c"C@:@^@", start),
+        method!(c"stopCapture", c"v@:", stop),
+        method!(c"isCapturing", c"C@:", capturing),
+    ],
+    [method!(c"sharedCaptureManager", c"@@:", shared)]
+);
 
 unsafe extern "C-unwind" fn shared(_: &'static Class, _: Sel) -> Id {
     &MANAGER
@@ -44,7 +56,9 @@ unsafe extern "C-unwind" fn start(_: Id, _: Sel, descriptor: Id, error: *mut Id)
     if !setup().capture {
         return refuse(1, "Capturing is not supported.");
     }
-    let Some(path) = descriptor.object("outputURL").map(path_of) else { return refuse(3, "no output URL") };
+    let Some(path) = descriptor.object("outputURL").map(path_of) else {
+        return refuse(3, "no output URL");
+    };
     if descriptor.object("captureObject").is_none() || descriptor.number("destination") != Some(2) {
         return refuse(3, "nothing to capture, or to nowhere");
     }

@@ -16,28 +16,38 @@ use crate::pools::autorelease;
 use crate::runtime::{Id, Owned, Sel, body, hidden_class, keep, method, new_object};
 use crate::session::{Outcome, setup};
 
-const MAX_COMMAND_BUFFERS: usize = 64;
-
-hidden_class!(QUEUE, c"MTLCommandQueue(double)", [
-    method!(c"setLabel:", c"v@:@", queue_set_label),
-    method!(c"commandBuffer", c"@@:", new_command_buffer),
-]);
-hidden_class!(COMMAND_BUFFER, c"MTLCommandBuffer(double)", [
-    method!(c"setLabel:", c"v@:@", set_label),
-    method!(c"label", c"@@:", label),
-    method!(c"computeCommandEncoder", c"@@:", compute_encoder),
-    method!(c"computeCommandEncoderWithDescriptor:", c"@@:@", compute_encoder_of_pass),
-    method!(c"addScheduledHandler:", c"v@:@?", add_scheduled),
-    method!(c"addCompletedHandler:", c"v@:@?", add_completed),
-    method!(c"commit", c"v@:", commit),
-    method!(c"waitUntilCompleted", c"v@:", wait_until_completed),
-    method!(c"status", c"Q@:", status),
-    method!(c"error", c"@@:", error),
-    method!(c"kernelStartTime", c"d@:", kernel_start),
-    method!(c"kernelEndTime", c"d@:", kernel_end),
-    method!(c"GPUStartTime", c"d@:", gpu_start),
-    method!(c"GPUEndTime", c"d@:", gpu_end),
-]);
+hidden_class!(
+    QUEUE,
+    c"MTLCommandQueue(double)",
+    [
+        method!(c"setLabel:", c"v@:@", queue_set_label),
+        method!(c"commandBuffer", c"@@:", new_command_buffer),
+    ]
+);
+hidden_class!(
+    COMMAND_BUFFER,
+    c"MTLCommandBuffer(double)",
+    [
+        method!(c"setLabel:", c"v@:@", set_label),
+        method!(c"label", c"@@:", label),
+        method!(c"computeCommandEncoder", c"@@:", compute_encoder),
+        method!(
+            c"computeCommandEncoderWithDescriptor:",
+            c"@@:@",
+            compute_encoder_of_pass
+        ),
+        method!(c"addScheduledHandler:", c"v@:@?", add_scheduled),
+        method!(c"addCompletedHandler:", c"v@:@?", add_completed),
+        method!(c"commit", c"v@:", commit),
+        method!(c"waitUntilCompleted", c"v@:", wait_until_completed),
+        method!(c"status", c"Q@:", status),
+        method!(c"error", c"@@:", error),
+        method!(c"kernelStartTime", c"d@:", kernel_start),
+        method!(c"kernelEndTime", c"d@:", kernel_end),
+        method!(c"GPUStartTime", c"d@:", gpu_start),
+        method!(c"GPUEndTime", c"d@:", gpu_end),
+    ]
+);
 
 #[derive(Default)]
 struct Lent {
@@ -55,13 +65,21 @@ unsafe extern "C-unwind" fn queue_set_label(_: Id, _: Sel, label: Id) {
 unsafe extern "C-unwind" fn new_command_buffer(queue: Id, _: Sel) -> Id {
     let lent = body::<Arc<Lent>>(queue).clone();
     let mut lock = lent.lock.lock().unwrap();
-    while lent.buffers.load(SeqCst) >= MAX_COMMAND_BUFFERS {
-        assert!(!gpu::is_held(), "commandBuffer would never return: {MAX_COMMAND_BUFFERS} command buffers are kept");
+    let most = setup().command_buffers;
+    while lent.buffers.load(SeqCst) >= most {
+        assert!(
+            !gpu::is_held(),
+            "commandBuffer would never return: {most} command buffers are kept"
+        );
         lock = lent.returned.wait(lock).unwrap();
     }
     lent.buffers.fetch_add(1, SeqCst);
     drop(lock);
-    let command_buffer = CommandBuffer { state: Mutex::default(), changed: Condvar::new(), loan: Loan(lent) };
+    let command_buffer = CommandBuffer {
+        state: Mutex::default(),
+        changed: Condvar::new(),
+        loan: Loan(lent),
+    };
     autorelease(new_object(&COMMAND_BUFFER, command_buffer))
 }
 
@@ -127,7 +145,11 @@ pub(super) fn execute(command_buffer: &Owned) {
         let mut state = this.state.lock().unwrap();
         state.status = Status::Scheduled;
         state.times = [clock::seconds(kernel_start), clock::seconds(kernel_end), 0.0, 0.0];
-        (std::mem::take(&mut state.passes), std::mem::take(&mut state.scheduled), std::mem::take(&mut state.completed))
+        (
+            std::mem::take(&mut state.passes),
+            std::mem::take(&mut state.scheduled),
+            std::mem::take(&mut state.completed),
+        )
     };
     let argument = command_buffer.0.expose_provenance();
     let call = |handlers: Vec<Handler>| {
@@ -167,7 +189,11 @@ pub(super) fn execute(command_buffer: &Owned) {
                 (Status::Error, [start, end].map(clock::seconds), Some(failure))
             }
             Outcome::Cancelled => {
-                let failure = nserror("MTLCommandBufferErrorDomain", 7, "Insufficient Permission to submit GPU work");
+                let failure = nserror(
+                    "MTLCommandBufferErrorDomain",
+                    7,
+                    "Insufficient Permission to submit GPU work",
+                );
                 (Status::Error, [0.0; 2], Some(failure))
             }
         };
@@ -185,11 +211,22 @@ fn encode(id: Id, sampled: Option<Sampled>) -> Id {
     assert!(!state.encoding, "an encoder of this command buffer is still open");
     assert!(state.status == Status::NotEnqueued, "encoding after commit");
     state.encoding = true;
-    state.passes.push(Pass { launches: Vec::new(), sampled });
+    state.passes.push(Pass {
+        launches: Vec::new(),
+        sampled,
+    });
     autorelease(new_encoder(keep(id)))
 }
 pub(super) fn add_launch(id: Id, launch: Launch) {
-    of(id).state.lock().unwrap().passes.last_mut().expect("an encoder has a pass").launches.push(launch);
+    of(id)
+        .state
+        .lock()
+        .unwrap()
+        .passes
+        .last_mut()
+        .expect("an encoder has a pass")
+        .launches
+        .push(launch);
 }
 pub(super) fn end_encoding(id: Id) {
     of(id).state.lock().unwrap().encoding = false;
@@ -233,7 +270,10 @@ unsafe extern "C-unwind" fn commit(id: Id, _: Sel) {
 unsafe extern "C-unwind" fn wait_until_completed(id: Id, _: Sel) {
     let this = of(id);
     let mut state = this.state.lock().unwrap();
-    assert!(state.status >= Status::Committed, "waitUntilCompleted before commit would never return");
+    assert!(
+        state.status >= Status::Committed,
+        "waitUntilCompleted before commit would never return"
+    );
     while state.status < Status::Completed {
         assert!(!gpu::is_held(), "waiting for a GPU that the test holds");
         state = this.changed.wait(state).unwrap();

@@ -7,7 +7,7 @@ use std::sync::Mutex;
 use std::thread::ThreadId;
 
 use super::{Properties, setter};
-use crate::foundation::{_OBJC_CLASS_NSString, nserror, nsdata, nsstring};
+use crate::foundation::{_OBJC_CLASS_NSString, nsdata, nserror, nsstring};
 use crate::pools::autorelease;
 use crate::runtime::{Class, Id, Object, Owned, Sel, body, class, hidden_class, keep, method, new_object};
 use crate::session::{Samples as Written, setup};
@@ -20,28 +20,52 @@ setter!(set_sample_buffer, object "sampleBuffer");
 setter!(set_start_index, number "start");
 setter!(set_end_index, number "end");
 
-class!(_OBJC_CLASS_MTLCounterSampleBufferDescriptor, DESCRIPTOR_META, c"MTLCounterSampleBufferDescriptor", [
-    method!(c"setCounterSet:", c"v@:@", set_counter_set),
-    method!(c"setStorageMode:", c"v@:Q", set_storage_mode),
-    method!(c"setSampleCount:", c"v@:Q", set_sample_count),
-    method!(c"setLabel:", c"v@:@", set_label),
-], []);
-class!(_OBJC_CLASS_MTLComputePassDescriptor, PASS_META, c"MTLComputePassDescriptor", [
-    method!(c"sampleBufferAttachments", c"@@:", attachments),
-], [method!(c"computePassDescriptor", c"@@:", pass_new)]);
-hidden_class!(ATTACHMENTS, c"MTLComputePassSampleBufferAttachmentDescriptorArray", [
-    method!(c"objectAtIndexedSubscript:", c"@@:Q", attachment),
-]);
-hidden_class!(ATTACHMENT, c"MTLComputePassSampleBufferAttachmentDescriptor", [
-    method!(c"setSampleBuffer:", c"v@:@", set_sample_buffer),
-    method!(c"setStartOfEncoderSampleIndex:", c"v@:Q", set_start_index),
-    method!(c"setEndOfEncoderSampleIndex:", c"v@:Q", set_end_index),
-]);
-hidden_class!(COUNTER_SET, c"MTLCounterSet(double)", [method!(c"name", c"@@:", set_name)]);
-hidden_class!(SAMPLE_BUFFER, c"MTLCounterSampleBuffer(double)", [
-    method!(c"resolveCounterRange:", c"@@:{_NSRange=QQ}", resolve),
-    method!(c"sampleCount", c"Q@:", sample_count),
-]);
+class!(
+    _OBJC_CLASS_MTLCounterSampleBufferDescriptor,
+    DESCRIPTOR_META,
+    c"MTLCounterSampleBufferDescriptor",
+    [
+        method!(c"setCounterSet:", c"v@:@", set_counter_set),
+        method!(c"setStorageMode:", c"v@:Q", set_storage_mode),
+        method!(c"setSampleCount:", c"v@:Q", set_sample_count),
+        method!(c"setLabel:", c"v@:@", set_label),
+    ],
+    []
+);
+class!(
+    _OBJC_CLASS_MTLComputePassDescriptor,
+    PASS_META,
+    c"MTLComputePassDescriptor",
+    [method!(c"sampleBufferAttachments", c"@@:", attachments),],
+    [method!(c"computePassDescriptor", c"@@:", pass_new)]
+);
+hidden_class!(
+    ATTACHMENTS,
+    c"MTLComputePassSampleBufferAttachmentDescriptorArray",
+    [method!(c"objectAtIndexedSubscript:", c"@@:Q", attachment),]
+);
+hidden_class!(
+    ATTACHMENT,
+    c"MTLComputePassSampleBufferAttachmentDescriptor",
+    [
+        method!(c"setSampleBuffer:", c"v@:@", set_sample_buffer),
+        method!(c"setStartOfEncoderSampleIndex:", c"v@:Q", set_start_index),
+        method!(c"setEndOfEncoderSampleIndex:", c"v@:Q", set_end_index),
+    ]
+);
+hidden_class!(
+    COUNTER_SET,
+    c"MTLCounterSet(double)",
+    [method!(c"name", c"@@:", set_name)]
+);
+hidden_class!(
+    SAMPLE_BUFFER,
+    c"MTLCounterSampleBuffer(double)",
+    [
+        method!(c"resolveCounterRange:", c"@@:{_NSRange=QQ}", resolve),
+        method!(c"sampleCount", c"Q@:", sample_count),
+    ]
+);
 
 unsafe extern "C-unwind" fn set_name(_: Id, _: Sel) -> Id {
     autorelease(nsstring("timestamp"))
@@ -73,7 +97,11 @@ impl Sampled {
         let index = |name| attachment.number(name).expect("both indices are set");
         let (start, end) = (index("start"), index("end"));
         assert!(start < count && end < count, "sample index past the sample buffer");
-        Some(Sampled { buffer: keep(buffer), start, end })
+        Some(Sampled {
+            buffer: keep(buffer),
+            start,
+            end,
+        })
     }
     pub(super) fn write(&self, start: u64, end: u64) {
         let written = setup().samples.pop_front().unwrap_or(Written::Right);
@@ -103,7 +131,13 @@ pub(super) fn new_sample_buffer(descriptor: Id, error: *mut Id) -> Id {
             setup().sample_buffers_made += 1;
             // What was never sampled is the error value.
             let values = Mutex::new(vec![u64::MAX; count]);
-            new_object(&SAMPLE_BUFFER, SampleBuffer { values, owner: std::thread::current().id() })
+            new_object(
+                &SAMPLE_BUFFER,
+                SampleBuffer {
+                    values,
+                    owner: std::thread::current().id(),
+                },
+            )
         }
         _ => {
             // SAFETY: the caller gives a place for the error.
@@ -123,7 +157,9 @@ unsafe extern "C-unwind" fn resolve(buffer: Id, _: Sel, range: Range) -> Id {
         setup().samples_resolved_elsewhere += 1;
     }
     let values = buffer.values.lock().unwrap();
-    let values = values.get(range.location..range.location + range.length).expect("resolve past the sample buffer");
+    let values = values
+        .get(range.location..range.location + range.length)
+        .expect("resolve past the sample buffer");
     autorelease(nsdata(values.iter().flat_map(|value| value.to_ne_bytes()).collect()))
 }
 unsafe extern "C-unwind" fn sample_count(buffer: Id, _: Sel) -> usize {

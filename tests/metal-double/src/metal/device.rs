@@ -9,31 +9,47 @@ use crate::pools::autorelease;
 use crate::runtime::{Id, Sel, body, hidden_class, method, new_object};
 use crate::session::setup;
 
-hidden_class!(DEVICE, c"MTLDevice(double)", [
-    method!(c"name", c"@@:", name),
-    method!(c"recommendedMaxWorkingSetSize", c"Q@:", working_set),
-    method!(c"maxBufferLength", c"Q@:", max_buffer_length),
-    method!(c"newCommandQueue", c"@@:", new_queue),
-    method!(c"supportsCounterSampling:", c"C@:Q", supports_sampling),
-    method!(c"counterSets", c"@@:", counter_sets),
-    method!(c"newLibraryWithSource:options:error:", c"@@:@@^@", library_of_source),
-    method!(c"newLibraryWithURL:error:", c"@@:@^@", library_of_url),
-    method!(c"newComputePipelineStateWithFunction:error:", c"@@:@^@", new_pipeline),
-    method!(c"newBufferWithBytes:length:options:", c"@@:^vQQ", buffer_of_bytes),
-    method!(c"newBufferWithLength:options:", c"@@:QQ", buffer_of_length),
-    method!(c"newCounterSampleBufferWithDescriptor:error:", c"@@:@^@", new_sample_buffer),
-    method!(c"sampleTimestamps:gpuTimestamp:", c"v@:^Q^Q", sample_timestamps),
-]);
-hidden_class!(BUFFER, c"MTLBuffer(double)", [
-    method!(c"contents", c"^v@:", contents),
-    method!(c"length", c"Q@:", length),
-]);
+hidden_class!(
+    DEVICE,
+    c"MTLDevice(double)",
+    [
+        method!(c"name", c"@@:", name),
+        method!(c"recommendedMaxWorkingSetSize", c"Q@:", working_set),
+        method!(c"maxBufferLength", c"Q@:", max_buffer_length),
+        method!(c"newCommandQueue", c"@@:", new_queue),
+        method!(c"supportsCounterSampling:", c"C@:Q", supports_sampling),
+        method!(c"counterSets", c"@@:", counter_sets),
+        method!(c"newLibraryWithSource:options:error:", c"@@:@@^@", library_of_source),
+        method!(c"newLibraryWithURL:error:", c"@@:@^@", library_of_url),
+        method!(c"newComputePipelineStateWithFunction:error:", c"@@:@^@", new_pipeline),
+        method!(c"newBufferWithBytes:length:options:", c"@@:^vQQ", buffer_of_bytes),
+        method!(c"newBufferWithLength:options:", c"@@:QQ", buffer_of_length),
+        method!(
+            c"newCounterSampleBufferWithDescriptor:error:",
+            c"@@:@^@",
+            new_sample_buffer
+        ),
+        method!(c"sampleTimestamps:gpuTimestamp:", c"v@:^Q^Q", sample_timestamps),
+    ]
+);
+hidden_class!(
+    BUFFER,
+    c"MTLBuffer(double)",
+    [
+        method!(c"contents", c"^v@:", contents),
+        method!(c"length", c"Q@:", length),
+    ]
+);
 
 const WORKING_SET: u64 = 64 << 20;
 
 #[unsafe(no_mangle)]
 pub extern "C-unwind" fn MTLCreateSystemDefaultDevice() -> Id {
-    if setup().device { new_object(&DEVICE, ()) } else { std::ptr::null() }
+    if setup().device {
+        new_object(&DEVICE, ())
+    } else {
+        std::ptr::null()
+    }
 }
 unsafe extern "C-unwind" fn name(_: Id, _: Sel) -> Id {
     autorelease(nsstring("Metal double (CPU, for tests)"))
@@ -52,7 +68,11 @@ unsafe extern "C-unwind" fn supports_sampling(_: Id, _: Sel, point: usize) -> u8
     u8::from(point == AT_STAGE_BOUNDARY && setup().stage_counters)
 }
 unsafe extern "C-unwind" fn counter_sets(_: Id, _: Sel) -> Id {
-    if setup().stage_counters { autorelease(nsarray(vec![counters::counter_set()])) } else { std::ptr::null() }
+    if setup().stage_counters {
+        autorelease(nsarray(vec![counters::counter_set()]))
+    } else {
+        std::ptr::null()
+    }
 }
 unsafe extern "C-unwind" fn library_of_source(_: Id, _: Sel, source: Id, _options: Id, error: *mut Id) -> Id {
     library::library_of_source(text(source), error)

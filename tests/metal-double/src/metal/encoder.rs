@@ -10,14 +10,22 @@ use crate::foundation::text;
 use crate::runtime::{Id, Owned, Sel, body, hidden_class, keep, method, new_object};
 use crate::session::setup;
 
-hidden_class!(ENCODER, c"MTLComputeCommandEncoder(double)", [
-    method!(c"setLabel:", c"v@:@", set_label),
-    method!(c"setComputePipelineState:", c"v@:@", set_pipeline),
-    method!(c"setBuffer:offset:atIndex:", c"v@:@QQ", set_buffer),
-    method!(c"setBytes:length:atIndex:", c"v@:^vQQ", set_bytes),
-    method!(c"dispatchThreads:threadsPerThreadgroup:", c"v@:{?=QQQ}{?=QQQ}", dispatch_threads),
-    method!(c"endEncoding", c"v@:", end_encoding),
-]);
+hidden_class!(
+    ENCODER,
+    c"MTLComputeCommandEncoder(double)",
+    [
+        method!(c"setLabel:", c"v@:@", set_label),
+        method!(c"setComputePipelineState:", c"v@:@", set_pipeline),
+        method!(c"setBuffer:offset:atIndex:", c"v@:@QQ", set_buffer),
+        method!(c"setBytes:length:atIndex:", c"v@:^vQQ", set_bytes),
+        method!(
+            c"dispatchThreads:threadsPerThreadgroup:",
+            c"v@:{?=QQQ}{?=QQQ}",
+            dispatch_threads
+        ),
+        method!(c"endEncoding", c"v@:", end_encoding),
+    ]
+);
 
 struct Encoder {
     command_buffer: Owned,
@@ -33,8 +41,12 @@ impl Drop for Encoder {
     }
 }
 pub(super) fn new_encoder(command_buffer: Owned) -> Id {
-    let encoder =
-        Encoder { command_buffer, pipeline: Mutex::default(), bound: Mutex::default(), ended: AtomicBool::new(false) };
+    let encoder = Encoder {
+        command_buffer,
+        pipeline: Mutex::default(),
+        bound: Mutex::default(),
+        ended: AtomicBool::new(false),
+    };
     new_object(&ENCODER, encoder)
 }
 fn of<'a>(id: Id) -> &'a Encoder {
@@ -53,8 +65,18 @@ pub(super) struct Launch {
 impl Launch {
     /// Runs it and says how long that took on the GPU, in nanoseconds.
     pub(super) fn run(&self) -> u64 {
-        let Launch { kernel, bound, grid, threads } = self;
-        (kernel.run)(&Arguments { grid: *grid, threads: *threads, constants: &kernel.constants, bound });
+        let Launch {
+            kernel,
+            bound,
+            grid,
+            threads,
+        } = self;
+        (kernel.run)(&Arguments {
+            grid: *grid,
+            threads: *threads,
+            constants: &kernel.constants,
+            bound,
+        });
         kernel.nanoseconds
     }
 }
@@ -69,7 +91,11 @@ unsafe extern "C-unwind" fn set_pipeline(id: Id, _: Sel, pipeline: Id) {
 unsafe extern "C-unwind" fn set_buffer(id: Id, _: Sel, buffer: Id, offset: usize, index: usize) {
     assert!(index < 31, "Metal has 31 buffer arguments");
     assert!(offset < body::<Memory>(buffer).length, "offset past the buffer");
-    of(id).bound.lock().unwrap().insert(index, Argument::Buffer(keep(buffer), offset));
+    of(id)
+        .bound
+        .lock()
+        .unwrap()
+        .insert(index, Argument::Buffer(keep(buffer), offset));
 }
 unsafe extern "C-unwind" fn set_bytes(id: Id, _: Sel, bytes: *const c_void, length: usize, index: usize) {
     assert!(index < 31, "Metal has 31 buffer arguments");
@@ -83,7 +109,11 @@ unsafe extern "C-unwind" fn dispatch_threads(id: Id, _: Sel, grid: Size, threads
     let kernel = body::<Kernel>(pipeline.as_ref().expect("dispatch without a pipeline").0).clone();
     let (grid, threads) = (grid.0, threads.0);
     let group: usize = threads.iter().product();
-    assert!((1..=kernel.max_threads).contains(&group), "a threadgroup of {group}, the pipeline allows {}", kernel.max_threads);
+    assert!(
+        (1..=kernel.max_threads).contains(&group),
+        "a threadgroup of {group}, the pipeline allows {}",
+        kernel.max_threads
+    );
     assert!(grid.iter().all(|size| *size > 0), "an empty grid");
     let bound = encoder.bound.lock().unwrap();
     let bound = bound.iter().map(|(index, argument)| {
@@ -93,7 +123,12 @@ unsafe extern "C-unwind" fn dispatch_threads(id: Id, _: Sel, grid: Size, threads
         };
         (*index, kept)
     });
-    let launch = Launch { kernel, bound: bound.collect(), grid, threads };
+    let launch = Launch {
+        kernel,
+        bound: bound.collect(),
+        grid,
+        threads,
+    };
     command_buffer::add_launch(encoder.command_buffer.0, launch);
 }
 unsafe extern "C-unwind" fn end_encoding(id: Id, _: Sel) {

@@ -18,7 +18,14 @@ static CHANGED: Condvar = Condvar::new();
 static START: Once = Once::new();
 
 pub(super) fn submit(command_buffer: Owned) {
-    START.call_once(|| drop(std::thread::Builder::new().name("GPU".into()).spawn(run).expect("a thread")));
+    START.call_once(|| {
+        drop(
+            std::thread::Builder::new()
+                .name("GPU".into())
+                .spawn(run)
+                .expect("a thread"),
+        )
+    });
     WORK.lock().unwrap().waiting.push_back(command_buffer);
     CHANGED.notify_all();
 }

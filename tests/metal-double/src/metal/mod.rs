@@ -51,7 +51,11 @@ impl Arguments<'_> {
     }
 
     pub fn bytes(&self, index: usize) -> &[Cell<u8>] {
-        match self.bound.get(&index).unwrap_or_else(|| panic!("the kernel has no argument {index}")) {
+        match self
+            .bound
+            .get(&index)
+            .unwrap_or_else(|| panic!("the kernel has no argument {index}"))
+        {
             Argument::Buffer(buffer, offset) => {
                 let memory = crate::runtime::body::<Memory>(buffer.0);
                 &memory.bytes()[*offset..]
@@ -79,7 +83,10 @@ pub(crate) struct Memory {
 unsafe impl Sync for Memory {}
 impl Memory {
     fn zeroed(length: usize) -> Memory {
-        Memory { words: vec![0; length.div_ceil(16)].into(), length }
+        Memory {
+            words: vec![0; length.div_ceil(16)].into(),
+            length,
+        }
     }
     fn bytes(&self) -> &[Cell<u8>] {
         // SAFETY: the words are alive while `self` is, and hold at least `length` bytes.
@@ -103,7 +110,10 @@ impl Properties {
         self.0.lock().unwrap().insert(name, Property::Number(value));
     }
     fn set_object(&self, name: &'static str, value: Id) {
-        self.0.lock().unwrap().insert(name, Property::Object(crate::runtime::keep(value)));
+        self.0
+            .lock()
+            .unwrap()
+            .insert(name, Property::Object(crate::runtime::keep(value)));
     }
     fn number(&self, name: &str) -> Option<usize> {
         match self.0.lock().unwrap().get(name)? {
@@ -127,7 +137,11 @@ macro_rules! setter {
         }
     };
     ($function:ident, object $name:literal) => {
-        unsafe extern "C-unwind" fn $function(bag: crate::runtime::Id, _: crate::runtime::Sel, value: crate::runtime::Id) {
+        unsafe extern "C-unwind" fn $function(
+            bag: crate::runtime::Id,
+            _: crate::runtime::Sel,
+            value: crate::runtime::Id,
+        ) {
             crate::runtime::body::<crate::metal::Properties>(bag).set_object($name, value);
         }
     };
