@@ -18,16 +18,20 @@
 pub mod analysis;
 #[cfg(feature = "traces")]
 pub mod attribution;
+pub mod calltree;
 #[cfg(feature = "cli")]
 pub mod cli;
 #[cfg(feature = "traces")]
 pub mod compare;
 #[cfg(feature = "traces")]
 pub mod config;
+pub mod convert;
 pub mod error;
+mod figures;
 pub mod inference;
 #[cfg(feature = "traces")]
 pub mod join;
+mod label;
 #[cfg(feature = "live")]
 pub mod live;
 pub mod measure;
@@ -42,6 +46,7 @@ pub mod report;
 pub mod source;
 #[cfg(feature = "traces")]
 pub mod tables;
+pub mod timeline;
 #[cfg(feature = "traces")]
 pub mod xctrace;
 #[cfg(feature = "traces")]

@@ -11,6 +11,11 @@ const LAYERS: &[(&str, &[&str])] = &[
     ("error", &[]),
     ("model", &["error"]),
     ("measure", &["model"]),
+    ("label", &[]),
+    ("figures", &["model"]),
+    ("timeline", &[]),
+    ("calltree", &[]),
+    ("convert", &["timeline", "calltree"]),
     ("inference", &[]),
     ("parallel", &[]),
     ("source", &["error", "model"]),
@@ -25,7 +30,18 @@ const LAYERS: &[(&str, &[&str])] = &[
     // Numbers come from the model alone: neither knows that exports or XML exist.
     ("attribution", &["error", "measure", "model"]),
     ("compare", &["error", "inference", "model", "attribution"]),
-    ("report", &["error", "inference", "model", "attribution", "compare"]),
+    (
+        "report",
+        &[
+            "error",
+            "figures",
+            "label",
+            "inference",
+            "model",
+            "attribution",
+            "compare",
+        ],
+    ),
     (
         "analysis",
         &[
@@ -40,13 +56,27 @@ const LAYERS: &[(&str, &[&str])] = &[
         ],
     ),
     // A second producer, for programs that link nothing of the reading part.
-    ("live", &["error", "inference", "measure", "model"]),
+    (
+        "live",
+        &[
+            "calltree",
+            "convert",
+            "timeline",
+            "error",
+            "figures",
+            "label",
+            "inference",
+            "measure",
+            "model",
+        ],
+    ),
     // Keys mean what the options of other layers mean.
     ("config", &["error", "model", "join", "attribution", "compare"]),
     (
         "cli",
         &[
             "config",
+            "label",
             "error",
             "model",
             "parallel",

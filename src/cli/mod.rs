@@ -176,7 +176,7 @@ pub fn main() -> ExitCode {
         Err(error) if !error.use_stderr() => error.exit(),
         Err(error) => {
             for line in error.render().to_string().lines() {
-                eprintln!("{}", crate::report::visible(line));
+                eprintln!("{}", crate::label::visible(line));
             }
             return ExitCode::from(2);
         }
@@ -224,14 +224,14 @@ impl ExitStatus {
 fn print_error(error: &Error) {
     let mut out = io::stderr().lock();
     // A closed standard error leaves nobody to tell.
-    let _ = writeln!(out, "error: {}", crate::report::visible(&error.to_string()));
+    let _ = writeln!(out, "error: {}", crate::label::visible(&error.to_string()));
     if let Some(help) = error.help() {
-        let _ = writeln!(out, "help: {}", crate::report::visible(help));
+        let _ = writeln!(out, "help: {}", crate::label::visible(help));
     }
 }
 
 fn print_warning(console: Console, text: &str) {
     if !console.quiet {
-        let _ = writeln!(io::stderr().lock(), "warning: {}", crate::report::visible(text));
+        let _ = writeln!(io::stderr().lock(), "warning: {}", crate::label::visible(text));
     }
 }

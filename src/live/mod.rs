@@ -21,17 +21,25 @@
 //! assert_eq!(&*profile.events()[0].name, "step");
 //! ```
 
+mod averages;
 pub mod backend;
+pub mod bench;
 pub mod clock;
 pub mod event;
 mod hooks;
+pub mod json;
 mod metrics;
 mod observation;
 mod profile;
 mod recorder;
+pub mod rounds;
+mod runtime;
 mod session;
+mod shapes;
+mod table;
 mod thread;
 
+pub use averages::{Average, Column, GroupBy, KeyAverages, Mode};
 #[cfg(any(target_os = "macos", metal_double))]
 pub use backend::metal;
 pub use clock::HostTime;
@@ -40,5 +48,6 @@ pub use event::{
 };
 pub use hooks::{register_kernel_hook, unregister_kernel_hook};
 pub use metrics::{Amount, Metrics};
-pub use profile::{Counts, Profile, ProfileOptions};
+pub use profile::{Counts, Origin, Profile, ProfileOptions};
+pub use runtime::{InFlight, Kernel, KernelCode, PreparedKernel, Runtime};
 pub use session::{ActiveProfile, Attachment, Handle, Scope, enter, open_profile, profile, profile_with, scope};

@@ -13,7 +13,6 @@
 
 use std::io;
 
-use super::label::{guarded, visible};
 use super::pick;
 use super::series::{per, sides};
 use crate::attribution::Stats;
@@ -21,6 +20,7 @@ use crate::compare::gate::GatedRow;
 use crate::compare::verdict::Test;
 use crate::compare::{Cell, Change, Comparison, Judgement, Over, Row, Side, Trial, headline};
 use crate::inference::{Interval, percent};
+use crate::label::{guarded, visible};
 use crate::model::{Nanos, Reason};
 
 const NS: &str = "ns";
