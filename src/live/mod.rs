@@ -9,6 +9,7 @@
 //! recorder      the events of one profile, from all threads
 //! profile       what was recorded
 //! backend       the contract with the code that drives a device
+//! ffi           the same for programs in C
 //! ```
 //!
 //! ```
@@ -26,6 +27,7 @@ pub mod backend;
 pub mod bench;
 pub mod clock;
 pub mod event;
+pub mod ffi;
 mod hooks;
 pub mod json;
 mod metrics;
