@@ -102,7 +102,7 @@ pub extern "C" fn trace_attr_live_version() -> *const c_char {
 #[unsafe(no_mangle)]
 pub extern "C" fn trace_attr_live_last_error() -> *const c_char {
     let text = LAST_ERROR.try_with(|last| last.borrow().as_ref().map(|text| text.as_ptr()));
-    text.ok().flatten().unwrap_or(std::ptr::null())
+    text.ok().flatten().unwrap_or_default()
 }
 
 /// Opens a profile on this thread.
@@ -307,10 +307,12 @@ use super::metal;
 mod metal {
     use std::ffi::c_void;
 
-    use crate::error::{Error, Result};
+    use crate::error::{Error, ErrorKind, Result};
 
     pub(super) unsafe fn observe_pointer(_: *mut c_void, _: &str) -> Result<()> {
-        Err(Error::unfit("command buffers are Metal's, which only macOS has"))
+        Err(Error::new(ErrorKind::Device(
+            "command buffers are Metal's, which only macOS has".to_owned(),
+        )))
     }
 
     pub(super) use observe_pointer as commit_pointer;

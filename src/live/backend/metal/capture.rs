@@ -7,7 +7,7 @@ use objc2::rc::{Retained, autoreleasepool};
 use objc2_foundation::{NSString, NSURL};
 use objc2_metal::{MTLCaptureDescriptor, MTLCaptureDestination, MTLCaptureManager, MTLCreateSystemDefaultDevice};
 
-use super::refused;
+use super::{failed, refused};
 use crate::error::{Error, Result};
 use crate::live::backend::Capture;
 
@@ -34,15 +34,14 @@ impl Capture for Document {
     fn start(&self, path: &Path) -> Result<()> {
         autoreleasepool(|_| {
             if !is_supported() {
-                return Err(Error::unfit("GPU capture is off in this process")
+                return Err(failed("GPU capture is off in this process")
                     .with_help("start the program with MTL_CAPTURE_ENABLED=1 in its environment"));
             }
             let shown = path.display();
             let text = path
                 .to_str()
                 .ok_or_else(|| Error::usage(format!("`{shown}` is no name for a GPU capture: it is not UTF-8")))?;
-            let device =
-                MTLCreateSystemDefaultDevice().ok_or_else(|| Error::unfit("there is no Metal device to capture"))?;
+            let device = MTLCreateSystemDefaultDevice().ok_or_else(|| failed("there is no Metal device to capture"))?;
             let descriptor = MTLCaptureDescriptor::new();
             descriptor.set_capture_device(&device);
             descriptor.setDestination(MTLCaptureDestination::GPUTraceDocument);

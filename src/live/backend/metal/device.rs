@@ -11,8 +11,8 @@ use objc2_foundation::NSString;
 use objc2_metal::{MTLCommandQueue, MTLCreateSystemDefaultDevice, MTLDevice};
 
 use super::counters::{self, Ring};
-use super::{capture, clock, nil};
-use crate::error::{Error, Result};
+use super::{capture, clock, failed, nil};
+use crate::error::Result;
 use crate::live::backend::{Device, register_capture};
 use crate::live::clock::Pair;
 
@@ -51,7 +51,7 @@ impl Metal {
     pub fn open() -> Result<Metal> {
         autoreleasepool(|_| {
             let device = MTLCreateSystemDefaultDevice().ok_or_else(|| {
-                Error::unfit("this machine has no Metal device")
+                failed("this machine has no Metal device")
                     .with_help("a virtual machine, or a session without a GPU, has none; `system_profiler SPDisplaysDataType` shows what there is")
             })?;
             let queue = device.newCommandQueue().ok_or_else(|| nil("command queue"))?;

@@ -12,7 +12,7 @@ use objc2::runtime::ProtocolObject;
 use objc2_foundation::NSString;
 use objc2_metal::{MTLCommandBuffer, MTLCommandEncoder, MTLCommandQueue, MTLComputeCommandEncoder, MTLSize};
 
-use super::{Buffer, Library, Metal, Pipeline, nil, observe};
+use super::{Buffer, Library, Metal, Pipeline, failed, nil, observe};
 use crate::error::{Error, Result};
 use crate::live::PipelineLimits;
 use crate::live::backend::{Argument, Backend, Batch, Constant, Contents, Device, Dispatch, KernelSource, Observation};
@@ -99,7 +99,7 @@ impl Backend for Metal {
     fn wait(&self, submitted: Submitted) -> Result<CommandBufferTimes> {
         autoreleasepool(|_| {
             submitted.0.waitUntilCompleted();
-            observe::times(&submitted.0).map_err(|words| Error::unfit(format!("the command buffer failed: {words}")))
+            observe::times(&submitted.0).map_err(|words| failed(format!("the command buffer failed: {words}")))
         })
     }
 }

@@ -11,7 +11,7 @@ use objc2_metal::{
     MTLComputePipelineState, MTLDataType, MTLDevice, MTLFunction, MTLFunctionConstantValues, MTLLibrary,
 };
 
-use super::{Metal, nil, refused, refusing};
+use super::{Metal, failed, nil, refused, refusing};
 use crate::error::{Error, Result};
 use crate::live::PipelineLimits;
 use crate::live::backend::{Constant, ConstantValue, KernelSource};
@@ -83,7 +83,7 @@ fn function(
         } else {
             names.join(", ")
         };
-        return Err(Error::unfit(format!(
+        return Err(failed(format!(
             "there is no kernel `{kernel}`; the library has: {have}"
         )));
     }

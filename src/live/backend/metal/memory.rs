@@ -7,7 +7,7 @@ use objc2::rc::{Retained, autoreleasepool};
 use objc2::runtime::ProtocolObject;
 use objc2_metal::{MTLBuffer, MTLDevice, MTLResourceOptions};
 
-use super::Metal;
+use super::{Metal, failed};
 use crate::error::{Error, Result};
 use crate::live::backend::Contents;
 
@@ -41,7 +41,7 @@ impl Metal {
                 return Error::usage("a buffer must have at least one byte");
             }
             let most = device.maxBufferLength();
-            Error::unfit(format!(
+            failed(format!(
                 "Metal gave no buffer of {bytes} bytes; the device takes at most {most} in one"
             ))
         })

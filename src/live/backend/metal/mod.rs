@@ -21,7 +21,7 @@
 use objc2::rc::Retained;
 use objc2_foundation::NSError;
 
-use crate::error::Error;
+use crate::error::{Error, ErrorKind};
 
 mod capture;
 mod clock;
@@ -39,9 +39,14 @@ pub use kernel::{Library, Pipeline};
 pub use memory::Buffer;
 pub use observe::{commit, commit_pointer, observe, observe_launch, observe_pointer};
 
+/// Metal, or what stands below it, did not do what it was asked to.
+fn failed(message: impl Into<String>) -> Error {
+    Error::new(ErrorKind::Device(message.into()))
+}
+
 /// `what` failed, in Metal's words.
 fn refused(what: &str, error: &NSError) -> Error {
-    Error::unfit(format!("{what}: {}", words(error)))
+    failed(format!("{what}: {}", words(error)))
 }
 
 /// An error as Metal words it, with its domain and code, which are what one can search for.
@@ -51,7 +56,7 @@ fn words(error: &NSError) -> String {
 
 /// Metal gave nil and no reason.
 fn nil(what: &str) -> Error {
-    Error::unfit(format!("Metal gave no {what}, and no reason"))
+    failed(format!("Metal gave no {what}, and no reason"))
 }
 
 /// What an error of Metal becomes.
