@@ -38,6 +38,7 @@ mod session;
 mod shapes;
 mod table;
 mod thread;
+mod trace;
 
 pub use averages::{Average, Column, GroupBy, KeyAverages, Mode};
 pub use clock::HostTime;
