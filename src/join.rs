@@ -76,6 +76,7 @@ impl RunInput<'_> {
                 .points
                 .as_ref()
                 .filter(|_| self.run.has_map || self.options.process == ProcessChoice::All),
+            Timing::Live => None,
         }
     }
 
@@ -197,13 +198,14 @@ fn joined(input: &RunInput<'_>, timing: Timing) -> Result<Trace> {
             match timing {
                 Timing::Intervals => TimingChoice::Intervals,
                 Timing::Points => TimingChoice::Points,
+                Timing::Live => TimingChoice::Auto,
             },
         ));
     };
     let selection = select(input, table, timing)?;
     let mut notes = selection.notes.clone();
     let rows_each = match timing {
-        Timing::Intervals => 1,
+        Timing::Intervals | Timing::Live => 1,
         Timing::Points => 2,
     };
     let mut left_out = table.left_out.clone();
@@ -219,7 +221,7 @@ fn joined(input: &RunInput<'_>, timing: Timing) -> Result<Trace> {
     let counted = without_nested(table, texts, counted, timing, &mut left_out);
 
     let cross_check = match timing {
-        Timing::Intervals => Timing::Points,
+        Timing::Intervals | Timing::Live => Timing::Points,
         Timing::Points => Timing::Intervals,
     };
     let cross_check = input
@@ -230,7 +232,7 @@ fn joined(input: &RunInput<'_>, timing: Timing) -> Result<Trace> {
             let others = of_process(other, &selection, cross_check, recorded, &mut ignored.0, &mut ignored.1);
             let others = without_nested(other, texts, others, cross_check, &mut ignored.0);
             match timing {
-                Timing::Intervals => check((table, &counted), (other, &others)),
+                Timing::Intervals | Timing::Live => check((table, &counted), (other, &others)),
                 Timing::Points => check((other, &others), (table, &counted)),
             }
         });

@@ -27,6 +27,21 @@ const LAYERS: &[(&str, &[&str])] = &[
         &["error", "model", "parallel", "source", "xctrace", "xml", "tables"],
     ),
     ("join", &["error", "model", "tables", "recording"]),
+    // A second producer, for programs that link nothing of the reading part.
+    (
+        "live",
+        &[
+            "calltree",
+            "convert",
+            "timeline",
+            "error",
+            "figures",
+            "label",
+            "inference",
+            "measure",
+            "model",
+        ],
+    ),
     // Numbers come from the model alone: neither knows that exports or XML exist.
     ("attribution", &["error", "measure", "model"]),
     ("compare", &["error", "inference", "model", "attribution"]),
@@ -53,21 +68,7 @@ const LAYERS: &[(&str, &[&str])] = &[
             "join",
             "attribution",
             "compare",
-        ],
-    ),
-    // A second producer, for programs that link nothing of the reading part.
-    (
-        "live",
-        &[
-            "calltree",
-            "convert",
-            "timeline",
-            "error",
-            "figures",
-            "label",
-            "inference",
-            "measure",
-            "model",
+            "live",
         ],
     ),
     // Keys mean what the options of other layers mean.

@@ -40,6 +40,7 @@ mod session;
 mod shapes;
 mod table;
 mod thread;
+mod trace;
 
 pub use averages::{Average, Column, GroupBy, KeyAverages, Mode};
 #[cfg(any(target_os = "macos", metal_double))]

@@ -6,11 +6,11 @@ use std::time::{Duration, SystemTime};
 use super::averages::{self, GroupBy, KeyAverages};
 use super::clock::HostTime;
 use super::event::{Event, EventIndex, GpuWork, Status};
-use super::{json, shapes, table};
+use super::{json, shapes, table, trace};
 use crate::calltree::CallTree;
 use crate::convert::Shapes;
 use crate::error::Result;
-use crate::model::Nanos;
+use crate::model::{Nanos, Trace};
 use crate::timeline::Timeline;
 
 /// What a profile could not hold or measure, counted.
@@ -149,6 +149,11 @@ impl Profile {
     /// The call tree as text.
     pub fn tree(&self) -> String {
         table::tree(&self.key_averages(GroupBy::CallPath))
+    }
+
+    /// The profile as one run of a trace; `None` when no command buffer has a GPU time.
+    pub fn to_trace(&self) -> Option<Trace> {
+        trace::trace(self)
     }
 
     /// The profile as JSON, schema [`json::SCHEMA`].
