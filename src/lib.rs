@@ -47,8 +47,6 @@ pub mod source;
 #[cfg(feature = "traces")]
 pub mod tables;
 pub mod timeline;
-#[cfg(feature = "cli")]
-pub mod workload;
 #[cfg(feature = "traces")]
 pub mod xctrace;
 #[cfg(feature = "traces")]

@@ -25,8 +25,15 @@
 mod averages;
 pub mod backend;
 pub mod bench;
+#[cfg(feature = "traces")]
+pub mod bench_request;
+#[cfg(feature = "traces")]
+pub mod buffer_spec;
 pub mod clock;
+pub mod doctor;
 pub mod event;
+#[cfg(feature = "traces")]
+pub mod expression;
 pub mod ffi;
 mod hooks;
 pub mod json;

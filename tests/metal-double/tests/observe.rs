@@ -4,7 +4,9 @@ mod support;
 
 use std::ffi::c_void;
 use std::ptr::NonNull;
+use std::sync::atomic::Ordering::SeqCst;
 
+use metal_double::blocks::BLOCKS_ALIVE;
 use metal_double::{Outcome, Session, session};
 use objc2::rc::{Retained, autoreleasepool};
 use objc2::runtime::ProtocolObject;
@@ -173,16 +175,21 @@ fn a_pointer_of_other_bindings_is_as_good() {
 #[test]
 fn without_a_profile_there_is_no_handler_and_the_commit_is_a_commit() {
     with_engine(|session, engine| {
+        let no_handlers = || assert_eq!(BLOCKS_ALIVE.load(SeqCst), 0);
         session.hold_gpu();
-        engine.layer(|command_buffer| metal::commit(command_buffer, "x").unwrap());
-        engine.layer(|command_buffer| metal::observe(command_buffer, "x").unwrap());
         engine.layer(|command_buffer| {
-            metal::observe_launch(command_buffer, &Launch::new("add", [1; 3], [1; 3])).unwrap()
+            metal::observe(command_buffer, "x").unwrap();
+            no_handlers();
         });
-        assert_eq!(
-            metal_double::blocks::BLOCKS_ALIVE.load(std::sync::atomic::Ordering::SeqCst),
-            0
-        );
+        engine.layer(|command_buffer| {
+            metal::observe_launch(command_buffer, &Launch::new("add", [1; 3], [1; 3])).unwrap();
+            no_handlers();
+        });
+        engine.layer(|command_buffer| {
+            metal::commit(command_buffer, "x").unwrap();
+            no_handlers();
+            assert_eq!(command_buffer.status(), MTLCommandBufferStatus::Committed);
+        });
         session.release_gpu();
     });
 }

@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use objc2::rc::{Retained, autoreleasepool};
 use objc2::runtime::ProtocolObject;
 use objc2_foundation::NSString;
-use objc2_metal::{MTLCommandQueue, MTLCreateSystemDefaultDevice, MTLDevice};
+use objc2_metal::{MTLCommandQueue, MTLCounterSet, MTLCreateSystemDefaultDevice, MTLDevice};
 
 use super::counters::{self, Ring};
 use super::{capture, clock, failed, nil};
@@ -91,19 +91,34 @@ impl Metal {
         Some(self.shared.device.recommendedMaxWorkingSetSize()).filter(|bytes| *bytes > 0)
     }
 
-    /// Names of the counter sets that the device has.
-    pub fn counter_sets(&self) -> Vec<String> {
-        autoreleasepool(|_| {
-            let sets = counters::counter_sets(&self.shared.device);
-            sets.iter()
-                .map(|set| objc2_metal::MTLCounterSet::name(&**set).to_string())
-                .collect()
-        })
+    /// What only Metal knows of the device, for [`doctor`](crate::live::doctor): name and value.
+    pub fn facts(&self) -> Vec<(String, String)> {
+        let sets = self.counter_sets();
+        let sets = if sets.is_empty() {
+            "none".to_owned()
+        } else {
+            sets.join(", ")
+        };
+        let capture = if self.supports_capture() {
+            "on"
+        } else {
+            "off (start with MTL_CAPTURE_ENABLED=1)"
+        };
+        let mut facts = vec![("counter sets", sets), ("GPU capture", capture.to_owned())];
+        if let Some(why) = &self.counters_refused {
+            facts.push(("stage counters refused", why.clone()));
+        }
+        facts
+            .into_iter()
+            .map(|(name, value)| (name.to_owned(), value))
+            .collect()
     }
 
-    /// Why the device samples no stage boundaries although it says that it can, in Metal's words.
-    pub fn counters_refused(&self) -> Option<&str> {
-        self.counters_refused.as_deref()
+    fn counter_sets(&self) -> Vec<String> {
+        autoreleasepool(|_| {
+            let sets = counters::counter_sets(&self.shared.device);
+            sets.iter().map(|set| set.name().to_string()).collect()
+        })
     }
 
     /// Whether a GPU capture could start now.

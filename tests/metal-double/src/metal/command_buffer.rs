@@ -1,10 +1,11 @@
 //! Queues and command buffers.
 //!
 //! A queue lends at most 64 command buffers; it gets one back when the command buffer is freed, so a program that keeps them
-//! starves. With the GPU held, to ask for one more would never return, and is a panic.
+//! starves. When the GPU has nothing to do, or is held, to ask for one more would never return, and is a panic.
 
 use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
 use std::sync::{Arc, Condvar, Mutex};
+use std::time::Duration;
 
 use super::counters::Sampled;
 use super::encoder::{Launch, new_encoder};
@@ -68,10 +69,11 @@ unsafe extern "C-unwind" fn new_command_buffer(queue: Id, _: Sel) -> Id {
     let most = setup().command_buffers;
     while lent.buffers.load(SeqCst) >= most {
         assert!(
-            !gpu::is_held(),
+            gpu::is_running(),
             "commandBuffer would never return: {most} command buffers are kept"
         );
-        lock = lent.returned.wait(lock).unwrap();
+        // Looks again now and then, because the GPU may have stopped meanwhile.
+        lock = lent.returned.wait_timeout(lock, Duration::from_millis(10)).unwrap().0;
     }
     lent.buffers.fetch_add(1, SeqCst);
     drop(lock);

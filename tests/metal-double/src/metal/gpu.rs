@@ -39,6 +39,12 @@ pub(crate) fn is_held() -> bool {
     WORK.lock().unwrap().held
 }
 
+/// Whether it has work, and may do it.
+pub(crate) fn is_running() -> bool {
+    let work = WORK.lock().unwrap();
+    !work.held && (work.running || !work.waiting.is_empty())
+}
+
 pub(crate) fn wait_until_idle() {
     let mut work = WORK.lock().unwrap();
     while work.running || !work.waiting.is_empty() {

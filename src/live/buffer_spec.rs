@@ -153,11 +153,6 @@ impl BufferSpec {
             .ok_or_else(|| Error::usage(format!("a buffer of {count} elements is too large")))
     }
 
-    /// Whether it is all zeros, so that nobody has to copy them.
-    pub fn is_zeros(&self) -> bool {
-        matches!(self.fill, Fill::Value(value) if value.to_bits() == 0)
-    }
-
     /// Its bytes; `seed` tells buffers of one program apart.
     ///
     /// # Errors
