@@ -11,7 +11,8 @@ use made_device::{MadeDevice, Play};
 use trace_attr::inference::Verdict;
 use trace_attr::live::bench::{BenchOptions, Distribution, benchmark_kernel, empty_dispatch, profile_kernel};
 use trace_attr::live::rounds::{RoundOptions, Stop, Which, run_rounds};
-use trace_attr::live::{self, Kernel, Runtime};
+use trace_attr::live::run_file::{BufferSpec, RunFile};
+use trace_attr::live::{self, GroupBy, Kernel, Runtime};
 
 const ONE: [u64; 3] = [1, 1, 1];
 
@@ -211,4 +212,70 @@ fn too_few_rounds_and_no_width_are_refused() {
         };
         assert!(run_rounds(&options, none, Duration::default).is_err(), "{pct}");
     }
+}
+
+#[test]
+fn a_file_with_work_is_run_dispatch_by_dispatch() {
+    let folder = tempfile::tempdir().unwrap();
+    std::fs::write(folder.path().join("add.metal"), "kernel void vector_add() {}").unwrap();
+    let text = r#"
+        [kernels.add]
+        msl = "add.metal"
+        function = "vector_add"
+        [buffers.a]
+        type = "f32"
+        length = 8
+        fill = "random"
+        [[dispatch]]
+        scope = ["step", "attention"]
+        kernel = "add"
+        buffers = ["a", "a"]
+        grid = 8
+        threads = 8
+        repeat = 2
+        metrics = { bytes = 64 }
+        [[dispatch]]
+        kernel = "add"
+        grid = [4, 2]
+        threads = 4
+    "#;
+    let file = RunFile::parse(text, "run.toml", folder.path()).unwrap();
+    assert_eq!(file.counts(), (1, 1, 3));
+    let runtime = Runtime::new(MadeDevice::new([Play::Runs(16)]));
+    let profile = file.execute(&runtime).unwrap();
+    let rows = profile.key_averages(GroupBy::CallPath).rows;
+    let row = |label: &str| rows.iter().find(|row| row.label() == label).unwrap();
+    let inside = row("step/attention/gpu_dispatch:vector_add");
+    assert_eq!((inside.calls, inside.gpu_total.unwrap().0), (2, 32));
+    let step = row("step");
+    assert_eq!(
+        step.gigabytes_per_second(),
+        Some(128.0 / step.gpu_busy.unwrap().0 as f64)
+    );
+    assert_eq!(row("gpu_dispatch:vector_add").calls, 1);
+    let buffers = runtime.backend().buffers_of.lock().unwrap().clone();
+    assert_eq!(
+        buffers,
+        [vec![0, 0], vec![0, 0], vec![]],
+        "one buffer may be several arguments"
+    );
+}
+
+#[test]
+fn a_buffer_holds_what_was_asked_for_the_same_every_time() {
+    let bytes = |spec: &str| spec.parse::<BufferSpec>().unwrap().contents().unwrap();
+    assert_eq!(bytes("u8:4:count"), [0, 1, 2, 3]);
+    assert_eq!(
+        bytes("f32:2:0.5"),
+        [0.5f32.to_le_bytes(), 0.5f32.to_le_bytes()].concat()
+    );
+    assert_eq!(bytes("i32:1:-7"), (-7i32).to_le_bytes());
+    assert_eq!(bytes("u32:2"), [0; 8]);
+    let random = bytes("f32:256:random");
+    assert_eq!(random, bytes("f32:256:random"));
+    let values = random
+        .chunks_exact(4)
+        .map(|bytes| f32::from_le_bytes(bytes.try_into().unwrap()));
+    assert!(values.clone().all(|value| (0.0..1.0).contains(&value)));
+    assert!((values.sum::<f32>() / 256.0 - 0.5).abs() < 0.1);
 }

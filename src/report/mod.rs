@@ -27,8 +27,6 @@ mod sheet;
 mod terminal;
 mod verdict_text;
 
-#[cfg(feature = "cli")]
-
 /// How a comparison is written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[cfg_attr(feature = "cli", derive(clap::ValueEnum))]

@@ -232,6 +232,7 @@ pub(super) fn moment(Timestamp(ns): Timestamp) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::model::Nanos;
 
     #[test]
     fn small_is_not_zero_and_large_has_fewer_decimals() {
