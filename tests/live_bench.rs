@@ -138,16 +138,12 @@ fn a_kernel_is_profiled_call_by_call() {
     );
 }
 
-/// A kernel that takes `ns` more or less, by a noise that is the same every time.
-fn sample(ns: f64, seed: &Cell<u64>) -> Distribution {
+/// A kernel that takes `ns`, half a percent more or less, by a noise that is the same every time.
+fn sample(ns: u64, seed: &Cell<u64>) -> Distribution {
     let samples = (0..5).map(|_| {
-        seed.set(
-            seed.get()
-                .wrapping_mul(6_364_136_223_846_793_005)
-                .wrapping_add(1_442_695_040_888_963_407),
-        );
-        let noise = (seed.get() >> 40) as f64 / (1u64 << 24) as f64 - 0.5;
-        (ns * (1.0 + 0.01 * noise)) as u64
+        let next = seed.get().wrapping_mul(6_364_136_223_846_793_005);
+        seed.set(next.wrapping_add(1_442_695_040_888_963_407));
+        ns - ns / 200 + ns * (seed.get() >> 44) / (100 << 20)
     });
     Distribution {
         samples: samples.collect(),
@@ -161,7 +157,7 @@ fn a_round_has_both_kernels_and_their_order_is_swapped_every_time() {
     let seed = Cell::new(1);
     let measure = |which| {
         order.borrow_mut().push(which);
-        Ok(sample(if which == Which::A { 110_000.0 } else { 100_000.0 }, &seed))
+        Ok(sample(if which == Which::A { 110_000 } else { 100_000 }, &seed))
     };
     let rounds = run_rounds(&RoundOptions::default(), measure, || Duration::ZERO).unwrap();
     let order = order.into_inner();
@@ -179,7 +175,7 @@ fn rounds_go_on_until_the_interval_is_narrow_and_not_longer_than_their_time() {
         until_pct: Some(0.06),
         ..RoundOptions::default()
     };
-    let rounds = run_rounds(&options, |_| Ok(sample(100_000.0, &seed)), || Duration::ZERO).unwrap();
+    let rounds = run_rounds(&options, |_| Ok(sample(100_000, &seed)), || Duration::ZERO).unwrap();
     assert_eq!((rounds.stop, rounds.verdict), (Stop::NarrowEnough, Verdict::Unchanged));
     assert!(rounds.a.len() > 10, "{} rounds", rounds.a.len());
     assert!(rounds.interval.unwrap().half <= trace_attr::inference::log_of(0.06));
@@ -193,7 +189,7 @@ fn rounds_go_on_until_the_interval_is_narrow_and_not_longer_than_their_time() {
         until_pct: Some(0.000_1),
         ..RoundOptions::default()
     };
-    let rounds = run_rounds(&options, |_| Ok(sample(100_000.0, &seed)), elapsed).unwrap();
+    let rounds = run_rounds(&options, |_| Ok(sample(100_000, &seed)), elapsed).unwrap();
     assert_eq!((rounds.stop, rounds.a.len()), (Stop::TimeOver, 11));
 }
 
