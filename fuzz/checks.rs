@@ -230,8 +230,8 @@ pub fn compared(recording: &Recording, view: &View) -> Result<Comparison, Error>
         slowest: 5,
     };
     let mut trials = Vec::new();
-    for input in &inputs {
-        let trace = join(input, timing)?;
+    for run in &recording.runs {
+        let trace = join(recording, run.clone(), &options, timing)?;
         let trial = Trial::from_trace(&trace, format!("run {}", trace.run), view.units, &trial_options);
         check(&trace, &trial);
         trials.push(trial);
@@ -277,7 +277,7 @@ pub fn compared(recording: &Recording, view: &View) -> Result<Comparison, Error>
 
 fn check(trace: &Trace, trial: &Trial) {
     let rows_each = match trace.timing {
-        Timing::Intervals => 1,
+        Timing::Intervals | Timing::Live => 1,
         Timing::Points => 2,
     };
     let counted = trace.submissions.len() as u64;

@@ -323,18 +323,7 @@ fn trials(
         .flat_map(|(input, runs)| runs.into_iter().map(move |run| (input, run)));
     let make = |(input, run): (&ReadInput, Option<RunTables>)| {
         let trace = match (&input.content, run) {
-            (Content::Recording(recording), Some(run)) => {
-                let options = &side.join;
-                // The rows are in the trace then: they are not there twice while it is attributed.
-                join(
-                    &RunInput {
-                        recording,
-                        run: &run,
-                        options,
-                    },
-                    timing,
-                )
-            }
+            (Content::Recording(recording), Some(run)) => join(recording, run, &side.join, timing),
             (Content::Live(profile), _) => live::trace(profile, &input.shown),
             (Content::Recording(_), None) => Err(Error::unfit("the run was used already")),
         };

@@ -39,6 +39,8 @@ pub mod model;
 #[cfg(feature = "traces")]
 pub mod parallel;
 #[cfg(feature = "traces")]
+mod placed;
+#[cfg(feature = "traces")]
 pub mod recording;
 #[cfg(feature = "traces")]
 pub mod report;
@@ -47,6 +49,8 @@ pub mod source;
 #[cfg(feature = "traces")]
 pub mod tables;
 pub mod timeline;
+#[cfg(feature = "traces")]
+pub mod watch;
 #[cfg(feature = "traces")]
 pub mod xctrace;
 #[cfg(feature = "traces")]

@@ -4,20 +4,38 @@ use crate::model::{Nanos, Window};
 
 /// Median of sorted values: the middle one, or the mean of the middle two; `None` for none.
 pub fn median(sorted: &[u64]) -> Option<f64> {
-    let upper = *sorted.get(sorted.len() / 2)?;
-    if sorted.len() % 2 == 1 {
-        return Some(upper as f64);
-    }
-    let lower = *sorted.get((sorted.len() / 2).checked_sub(1)?)?;
-    // Half the distance is exact where a sum of large values would round.
-    Some(lower as f64 + (upper - lower) as f64 / 2.0)
+    let (lower, upper) = middle(sorted.len() as u64);
+    Some(between(at_rank(sorted, lower)?, at_rank(sorted, upper)?))
 }
 
 /// Percentile of sorted values by nearest rank: the smallest value that `percent` of all do not exceed;
 /// `None` for no values. `percent` is taken as at most 100.
 pub fn nearest_rank(sorted: &[u64], percent: u8) -> Option<u64> {
-    let rank = (usize::from(percent.min(100)) * sorted.len()).div_ceil(100);
-    sorted.get(rank.max(1) - 1).copied()
+    at_rank(sorted, rank_of(sorted.len() as u64, percent))
+}
+
+/// The value of a rank, which counts from 1.
+pub(crate) fn at_rank(sorted: &[u64], rank: u64) -> Option<u64> {
+    let place = usize::try_from(rank.checked_sub(1)?).ok()?;
+    sorted.get(place).copied()
+}
+
+/// Ranks, from 1, of the values in the middle of so many: the same twice for an odd number.
+pub(crate) fn middle(count: u64) -> (u64, u64) {
+    (count.div_ceil(2), count / 2 + 1)
+}
+
+/// Rank, from 1, of a percentile among so many values.
+pub(crate) fn rank_of(count: u64, percent: u8) -> u64 {
+    let percent = u128::from(percent.min(100));
+    let rank = (percent * u128::from(count)).div_ceil(100);
+    u64::try_from(rank).unwrap_or(count).max(1)
+}
+
+/// The mean of two values of which `upper` is not the smaller.
+pub(crate) fn between(lower: u64, upper: u64) -> f64 {
+    // Half the distance is exact where a sum of large values would round.
+    lower as f64 + (upper - lower) as f64 / 2.0
 }
 
 /// Length in ns of the union of `[start, end)` intervals (ns) inside the window; order does not matter.

@@ -13,6 +13,7 @@ const LAYERS: &[(&str, &[&str])] = &[
     ("measure", &["model"]),
     ("label", &[]),
     ("figures", &["model"]),
+    ("placed", &["error"]),
     ("timeline", &[]),
     ("calltree", &[]),
     ("convert", &["timeline", "calltree"]),
@@ -40,6 +41,7 @@ const LAYERS: &[(&str, &[&str])] = &[
             "inference",
             "measure",
             "model",
+            "placed",
         ],
     ),
     // Numbers come from the model alone: neither knows that exports or XML exist.
@@ -71,13 +73,33 @@ const LAYERS: &[(&str, &[&str])] = &[
             "live",
         ],
     ),
+    // A recording after the other, each the whole way.
+    (
+        "watch",
+        &[
+            "error",
+            "model",
+            "xctrace",
+            "recording",
+            "join",
+            "attribution",
+            "compare",
+            "analysis",
+        ],
+    ),
     // Keys mean what the options of other layers mean.
-    ("config", &["error", "model", "join", "attribution", "compare"]),
+    (
+        "config",
+        &["error", "model", "placed", "join", "attribution", "compare"],
+    ),
     (
         "cli",
         &[
             "config",
+            "figures",
             "label",
+            "live",
+            "watch",
             "error",
             "model",
             "parallel",

@@ -11,7 +11,8 @@ use made_device::{MadeDevice, Play};
 use trace_attr::inference::Verdict;
 use trace_attr::live::bench::{BenchOptions, Distribution, benchmark_kernel, empty_dispatch, profile_kernel};
 use trace_attr::live::rounds::{RoundOptions, Stop, Which, run_rounds};
-use trace_attr::live::{self, Kernel, Runtime};
+use trace_attr::live::run_file::{BufferSpec, RunFile};
+use trace_attr::live::{self, GroupBy, Kernel, Runtime};
 
 const ONE: [u64; 3] = [1, 1, 1];
 
@@ -137,16 +138,12 @@ fn a_kernel_is_profiled_call_by_call() {
     );
 }
 
-/// A kernel that takes `ns` more or less, by a noise that is the same every time.
-fn sample(ns: f64, seed: &Cell<u64>) -> Distribution {
+/// A kernel that takes `ns`, half a percent more or less, by a noise that is the same every time.
+fn sample(ns: u64, seed: &Cell<u64>) -> Distribution {
     let samples = (0..5).map(|_| {
-        seed.set(
-            seed.get()
-                .wrapping_mul(6_364_136_223_846_793_005)
-                .wrapping_add(1_442_695_040_888_963_407),
-        );
-        let noise = (seed.get() >> 40) as f64 / (1u64 << 24) as f64 - 0.5;
-        (ns * (1.0 + 0.01 * noise)) as u64
+        let next = seed.get().wrapping_mul(6_364_136_223_846_793_005);
+        seed.set(next.wrapping_add(1_442_695_040_888_963_407));
+        ns - ns / 200 + ns * (seed.get() >> 44) / (100 << 20)
     });
     Distribution {
         samples: samples.collect(),
@@ -160,7 +157,7 @@ fn a_round_has_both_kernels_and_their_order_is_swapped_every_time() {
     let seed = Cell::new(1);
     let measure = |which| {
         order.borrow_mut().push(which);
-        Ok(sample(if which == Which::A { 110_000.0 } else { 100_000.0 }, &seed))
+        Ok(sample(if which == Which::A { 110_000 } else { 100_000 }, &seed))
     };
     let rounds = run_rounds(&RoundOptions::default(), measure, || Duration::ZERO).unwrap();
     let order = order.into_inner();
@@ -178,7 +175,7 @@ fn rounds_go_on_until_the_interval_is_narrow_and_not_longer_than_their_time() {
         until_pct: Some(0.06),
         ..RoundOptions::default()
     };
-    let rounds = run_rounds(&options, |_| Ok(sample(100_000.0, &seed)), || Duration::ZERO).unwrap();
+    let rounds = run_rounds(&options, |_| Ok(sample(100_000, &seed)), || Duration::ZERO).unwrap();
     assert_eq!((rounds.stop, rounds.verdict), (Stop::NarrowEnough, Verdict::Unchanged));
     assert!(rounds.a.len() > 10, "{} rounds", rounds.a.len());
     assert!(rounds.interval.unwrap().half <= trace_attr::inference::log_of(0.06));
@@ -192,7 +189,7 @@ fn rounds_go_on_until_the_interval_is_narrow_and_not_longer_than_their_time() {
         until_pct: Some(0.000_1),
         ..RoundOptions::default()
     };
-    let rounds = run_rounds(&options, |_| Ok(sample(100_000.0, &seed)), elapsed).unwrap();
+    let rounds = run_rounds(&options, |_| Ok(sample(100_000, &seed)), elapsed).unwrap();
     assert_eq!((rounds.stop, rounds.a.len()), (Stop::TimeOver, 11));
 }
 
@@ -211,4 +208,70 @@ fn too_few_rounds_and_no_width_are_refused() {
         };
         assert!(run_rounds(&options, none, Duration::default).is_err(), "{pct}");
     }
+}
+
+#[test]
+fn a_file_with_work_is_run_dispatch_by_dispatch() {
+    let folder = tempfile::tempdir().unwrap();
+    std::fs::write(folder.path().join("add.metal"), "kernel void vector_add() {}").unwrap();
+    let text = r#"
+        [kernels.add]
+        msl = "add.metal"
+        function = "vector_add"
+        [buffers.a]
+        type = "f32"
+        length = 8
+        fill = "random"
+        [[dispatch]]
+        scope = ["step", "attention"]
+        kernel = "add"
+        buffers = ["a", "a"]
+        grid = 8
+        threads = 8
+        repeat = 2
+        metrics = { bytes = 64 }
+        [[dispatch]]
+        kernel = "add"
+        grid = [4, 2]
+        threads = 4
+    "#;
+    let file = RunFile::parse(text, "run.toml", folder.path()).unwrap();
+    assert_eq!(file.counts(), (1, 1, 3));
+    let runtime = Runtime::new(MadeDevice::new([Play::Runs(16)]));
+    let profile = file.execute(&runtime).unwrap();
+    let rows = profile.key_averages(GroupBy::CallPath).rows;
+    let row = |label: &str| rows.iter().find(|row| row.label() == label).unwrap();
+    let inside = row("step/attention/gpu_dispatch:vector_add");
+    assert_eq!((inside.calls, inside.gpu_total.unwrap().0), (2, 32));
+    let step = row("step");
+    assert_eq!(
+        step.gigabytes_per_second(),
+        Some(128.0 / step.gpu_busy.unwrap().0 as f64)
+    );
+    assert_eq!(row("gpu_dispatch:vector_add").calls, 1);
+    let buffers = runtime.backend().buffers_of.lock().unwrap().clone();
+    assert_eq!(
+        buffers,
+        [vec![0, 0], vec![0, 0], vec![]],
+        "one buffer may be several arguments"
+    );
+}
+
+#[test]
+fn a_buffer_holds_what_was_asked_for_the_same_every_time() {
+    let bytes = |spec: &str| spec.parse::<BufferSpec>().unwrap().contents().unwrap();
+    assert_eq!(bytes("u8:4:count"), [0, 1, 2, 3]);
+    assert_eq!(
+        bytes("f32:2:0.5"),
+        [0.5f32.to_le_bytes(), 0.5f32.to_le_bytes()].concat()
+    );
+    assert_eq!(bytes("i32:1:-7"), (-7i32).to_le_bytes());
+    assert_eq!(bytes("u32:2"), [0; 8]);
+    let random = bytes("f32:256:random");
+    assert_eq!(random, bytes("f32:256:random"));
+    let values = random
+        .chunks_exact(4)
+        .map(|bytes| f32::from_le_bytes(bytes.try_into().unwrap()));
+    assert!(values.clone().all(|value| (0.0..1.0).contains(&value)));
+    assert!((values.sum::<f32>() / 256.0 - 0.5).abs() < 0.1);
 }

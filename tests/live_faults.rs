@@ -371,7 +371,7 @@ fn b44_a_start_of_0_is_no_start() {
         ..BenchOptions::default()
     };
     let bench = benchmark_kernel(&prepared, [1, 1, 1], [1, 1, 1], &options).unwrap();
-    assert_eq!(bench.launch().unwrap().p50.round() as u64, 2_000_000);
+    assert!((bench.launch().unwrap().p50 - 2_000_000.0).abs() < 1.0);
     assert_eq!(bench.distribution.samples.len(), 1);
     let summary = bench.summary();
     assert!(

@@ -170,7 +170,7 @@ fn report_takes_a_live_profile_as_a_trial() {
     let place = Place::new();
     place.write("run.json", engine(40_000));
     let report = place
-        .run(&["report", "run.json", "--format", "json", "--tokens", "4"])
+        .run(["report", "run.json", "--format", "json", "--tokens", "4"])
         .json();
     assert_eq!(report["settings"]["timing"], "live");
     let phases: Vec<_> = report["phases"]
@@ -207,7 +207,7 @@ fn compare_holds_live_profiles_against_each_other() {
         &["--tokens", "4", "--format", "json"],
     ]
     .concat();
-    let compared = place.run(&arguments).json();
+    let compared = place.run(arguments).json();
     let attention = compared["phases"]
         .as_array()
         .unwrap()
@@ -238,7 +238,7 @@ fn a_live_profile_against_a_trace_is_told_to_differ_in_timing() {
         "--format",
         "json",
     ];
-    let compared = place.run(&arguments).json();
+    let compared = place.run(arguments).json();
     let codes: Vec<_> = compared["incomparable"]
         .as_array()
         .unwrap()
@@ -256,10 +256,10 @@ fn a_profile_under_a_capture_is_shown_and_not_compared() {
     place.write("good.json", value.to_string());
     value["captured"] = json!(true);
     place.write("captured.json", value.to_string());
-    let report = place.run(&["report", "captured.json", "--format", "json"]).json();
+    let report = place.run(["report", "captured.json", "--format", "json"]).json();
     assert!(report["notes"].to_string().contains("live_captured"));
     place
-        .run(&["compare", "--a", "captured.json", "--b", "good.json"])
+        .run(["compare", "--a", "captured.json", "--b", "good.json"])
         .refused(&["GPU capture"]);
 }
 
@@ -277,19 +277,19 @@ fn what_makes_no_sense_with_a_live_profile_is_refused() {
     );
     let trace = here("fixtures/good/plain.xml");
     place
-        .run(&["report", "run.json", trace.to_str().unwrap()])
+        .run(["report", "run.json", trace.to_str().unwrap()])
         .refused(&["no trials of one thing"]);
     place
-        .run(&["report", "run.json", "--process", "hf2q"])
+        .run(["report", "run.json", "--process", "hf2q"])
         .refused(&["one process"]);
     place
-        .run(&["report", "run.json", "--skip-first", "1ms"])
+        .run(["report", "run.json", "--skip-first", "1ms"])
         .refused(&["one process"]);
     place
-        .run(&["report", "empty.json"])
+        .run(["report", "empty.json"])
         .refused(&["it has no command buffer"]);
     place
-        .run(&["report", "other.json"])
+        .run(["report", "other.json"])
         .refused(&["its schema is `trace-attr.report`"]);
-    place.run(&["report", "run.json", "run.json"]).refused(&["same"]);
+    place.run(["report", "run.json", "run.json"]).refused(&["same"]);
 }

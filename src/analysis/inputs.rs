@@ -47,7 +47,9 @@ pub(super) fn read_all(
         };
         let content = source.and_then(|source| match live_profile(&source) {
             Some(profile) => profile.map(|profile| Content::Live(Box::new(profile))),
-            None => read_recording(&source, &options, progress).map(Content::Recording),
+            None => {
+                read_recording(&source, &options, progress).map(|recording| Content::Recording(Box::new(recording)))
+            }
         });
         (shown, content)
     };
@@ -89,7 +91,7 @@ pub(super) fn paths(request: &Request) -> impl Iterator<Item = &Path> {
 /// What an input turned out to be.
 pub(super) enum Content {
     /// Runs of a recording.
-    Recording(Recording),
+    Recording(Box<Recording>),
     /// A live profile: one trial.
     Live(Box<Profile>),
 }

@@ -8,6 +8,7 @@ mod config;
 mod export;
 mod judging;
 mod layers;
+mod live;
 mod output;
 mod progress;
 mod rows;
@@ -80,6 +81,9 @@ enum Command {
     Rows(rows::RowsArgs),
     /// Write a bundle's tables as files, for a machine without Xcode
     Export(export::ExportArgs),
+    /// Measure kernels on this machine's GPU, or watch a running program
+    #[command(subcommand)]
+    Live(live::LiveCommand),
     /// Show which options are in force, and where each came from
     Config(Box<config::ConfigArgs>),
     /// Print a shell completion script
@@ -167,6 +171,9 @@ pub fn main() -> ExitCode {
     }));
     // A child would outlive us when only we are told to stop.
     let interrupted = ctrlc::set_handler(|| {
+        if live::interrupted() {
+            return;
+        }
         crate::xctrace::end_children();
         std::process::exit(130);
     });
@@ -196,6 +203,7 @@ pub fn main() -> ExitCode {
         Command::Toc(args) => toc::run(args, console),
         Command::Rows(args) => rows::run(args, console),
         Command::Export(args) => export::run(args, console),
+        Command::Live(command) => live::run(command, console),
         Command::Config(args) => config::run(*args),
         Command::Completions(args) => shell::completions(&args),
         Command::Man(args) => shell::man(&args),

@@ -4,6 +4,7 @@
 //! kernels are held against each other in rounds: see `rounds`.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use super::backend::{Argument, Backend, Batch, Contents, Dispatch};
 use super::event::Absent;
@@ -223,8 +224,8 @@ pub fn benchmark_kernel<B: Backend>(
     prepared.check(grid, threads)?;
     let copies = options.cold.map(|bytes| copies(prepared, bytes)).transpose()?;
     let (cold, copies) = copies.unzip();
-    let copies: Vec<Vec<B::Buffer>> = copies.unwrap_or_default();
-    let mut sets: Vec<&[B::Buffer]> = vec![prepared.buffers()];
+    let copies: Vec<Arguments<B>> = copies.unwrap_or_default();
+    let mut sets: Vec<&[Arc<B::Buffer>]> = vec![prepared.buffers()];
     sets.extend(copies.iter().map(Vec::as_slice));
     let backend = prepared.backend();
     let mut next = sets.iter().cycle();
@@ -232,7 +233,7 @@ pub fn benchmark_kernel<B: Backend>(
         let sets: Vec<Vec<_>> = next
             .by_ref()
             .take(usize::try_from(options.inner).unwrap_or(1))
-            .map(|set| set.iter().map(Argument::Buffer).collect())
+            .map(|set| set.iter().map(|buffer| Argument::Buffer(&**buffer)).collect())
             .collect();
         let dispatches: Vec<Dispatch<'_, B>> = sets
             .iter()
@@ -277,8 +278,11 @@ pub fn benchmark_kernel<B: Backend>(
     })
 }
 
+/// The buffers of one launch.
+type Arguments<B> = Vec<Arc<<B as Backend>::Buffer>>;
+
 /// Copies of the buffers of a kernel, of so many bytes in all, its own counted too.
-fn copies<B: Backend>(prepared: &PreparedKernel<'_, B>, asked: u64) -> Result<(ColdSet, Vec<Vec<B::Buffer>>)> {
+fn copies<B: Backend>(prepared: &PreparedKernel<'_, B>, asked: u64) -> Result<(ColdSet, Vec<Arguments<B>>)> {
     let (backend, each) = (prepared.backend(), prepared.bytes());
     if each == 0 {
         return Err(Error::usage("a kernel without buffers has nothing that could be cold"));
@@ -295,7 +299,7 @@ fn copies<B: Backend>(prepared: &PreparedKernel<'_, B>, asked: u64) -> Result<(C
         .with_help("the device recommends no more: use smaller buffers"));
     }
     let copy = |_| {
-        let copy = |buffer| backend.buffer(Contents::Bytes(&backend.read(buffer)?));
+        let copy = |buffer: &Arc<B::Buffer>| backend.buffer(Contents::Bytes(&backend.read(buffer)?)).map(Arc::new);
         prepared.buffers().iter().map(copy).collect::<Result<Vec<_>>>()
     };
     let sets = (1..copies).map(copy).collect::<Result<Vec<_>>>()?;

@@ -42,6 +42,8 @@ mod observation;
 mod profile;
 mod recorder;
 pub mod rounds;
+#[cfg(feature = "traces")]
+pub mod run_file;
 mod runtime;
 mod session;
 mod shapes;

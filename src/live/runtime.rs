@@ -6,6 +6,7 @@
 //! [`PreparedKernel::submit`] does not wait in either case.
 
 use std::path::PathBuf;
+use std::sync::Arc;
 
 use super::backend::{Argument, Backend, Batch, Constant, Contents, Dispatch, KernelSource, Observation};
 use super::event::{Category, CommandBufferTimes, Launch, PipelineLimits, Via};
@@ -106,35 +107,49 @@ impl<B: Backend> Runtime<B> {
     /// # Errors
     /// The code does not compile, or there is no memory.
     pub fn prepare(&self, kernel: &Kernel, inputs: &[&[u8]], output_bytes: u64) -> Result<PreparedKernel<'_, B>> {
-        let backend = &self.backend;
-        let library = {
-            let _stage = Stage::enter("load_library", Category::Compile, None, None);
-            backend.library(kernel.source())?
-        };
-        let (pipeline, limits) = {
-            let _stage = Stage::enter("create_pipeline", Category::Compile, None, None);
-            backend.pipeline(&library, &kernel.name, &kernel.constants)?
-        };
+        let pipeline = self.pipeline(kernel)?;
         let input_bytes = inputs.iter().map(|input| input.len() as u64).sum();
         let mut buffers = {
             let _stage = Stage::enter("create_input_buffers", Category::Memory, Some(input_bytes), None);
-            let make = |input: &&[u8]| backend.buffer(Contents::Bytes(input));
+            let make = |input: &&[u8]| self.backend.buffer(Contents::Bytes(input)).map(Arc::new);
             inputs.iter().map(make).collect::<Result<Vec<_>>>()?
         };
         if output_bytes > 0 {
             let _stage = Stage::enter("create_output_buffers", Category::Memory, None, Some(output_bytes));
-            buffers.push(backend.buffer(Contents::Zeros(output_bytes))?);
+            buffers.push(Arc::new(self.backend.buffer(Contents::Zeros(output_bytes))?));
         }
-        Ok(PreparedKernel {
-            backend,
+        Ok(self.bind(kernel, pipeline, buffers, (input_bytes, output_bytes)))
+    }
+
+    /// Compiles a kernel: two stages.
+    pub(super) fn pipeline(&self, kernel: &Kernel) -> Result<(Arc<B::Pipeline>, PipelineLimits)> {
+        let library = {
+            let _stage = Stage::enter("load_library", Category::Compile, None, None);
+            self.backend.library(kernel.source())?
+        };
+        let _stage = Stage::enter("create_pipeline", Category::Compile, None, None);
+        let (pipeline, limits) = self.backend.pipeline(&library, &kernel.name, &kernel.constants)?;
+        Ok((Arc::new(pipeline), limits))
+    }
+
+    /// A kernel with its arguments; `bytes` are those of its inputs and of its output.
+    pub(super) fn bind(
+        &self,
+        kernel: &Kernel,
+        (pipeline, limits): (Arc<B::Pipeline>, PipelineLimits),
+        buffers: Vec<Arc<B::Buffer>>,
+        bytes: (u64, u64),
+    ) -> PreparedKernel<'_, B> {
+        PreparedKernel {
+            backend: &self.backend,
             name: kernel.name.clone(),
             pipeline,
             limits,
             buffers,
-            input_bytes,
-            output_bytes,
+            input_bytes: bytes.0,
+            output_bytes: bytes.1,
             metrics: Metrics::new(),
-        })
+        }
     }
 }
 
@@ -142,9 +157,9 @@ impl<B: Backend> Runtime<B> {
 pub struct PreparedKernel<'r, B: Backend> {
     backend: &'r B,
     name: String,
-    pipeline: B::Pipeline,
+    pipeline: Arc<B::Pipeline>,
     limits: PipelineLimits,
-    buffers: Vec<B::Buffer>,
+    buffers: Vec<Arc<B::Buffer>>,
     input_bytes: u64,
     output_bytes: u64,
     metrics: Metrics,
@@ -176,7 +191,7 @@ impl<'r, B: Backend> PreparedKernel<'r, B> {
         &self.pipeline
     }
 
-    pub(super) fn buffers(&self) -> &[B::Buffer] {
+    pub(super) fn buffers(&self) -> &[Arc<B::Buffer>] {
         &self.buffers
     }
 
@@ -218,9 +233,9 @@ impl<'r, B: Backend> PreparedKernel<'r, B> {
         };
         let device = self.backend.device();
         let observation = Observation::open(GPU_DISPATCH, Via::OwnDispatch, Some(&launch), Some(device));
-        let arguments: Vec<_> = self.buffers.iter().map(Argument::Buffer).collect();
+        let arguments: Vec<_> = self.buffers.iter().map(|buffer| Argument::Buffer(&**buffer)).collect();
         let dispatch = Dispatch {
-            pipeline: &self.pipeline,
+            pipeline: &*self.pipeline,
             arguments: &arguments,
             grid,
             threads,

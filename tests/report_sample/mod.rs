@@ -4,13 +4,12 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use trace_attr::attribution::{
-    Buckets, Durations, Gap, GapBand, Gaps, Group, KernelFamilies, Latency, SlowSubmission, Stats,
+    Buckets, Durations, EncoderLabels, Gap, GapBand, Gaps, Group, KernelFamilies, Latency, SlowSubmission, Stats,
 };
 use trace_attr::compare::gate::{Exception, Gate, GateResult, GatedRow, Percent, RowKey, SelfTest, Table};
 use trace_attr::compare::verdict::{Judgement, Test};
 use trace_attr::compare::{
-    Cell, Change, Comparison, EncoderLabels, Finding, GapRow, InferenceSettings, LatencyCell, Over, Row, Settings,
-    Side, Slot, Trial,
+    Cell, Change, Comparison, Finding, GapRow, InferenceSettings, LatencyCell, Over, Row, Settings, Side, Slot, Trial,
 };
 use trace_attr::inference::{Verdict, welch};
 use trace_attr::model::{
