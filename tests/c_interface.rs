@@ -2,6 +2,7 @@
 //! where there is no C compiler.
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing)]
+#![allow(clippy::print_stderr, reason = "a test that is skipped says so")]
 #![cfg(all(unix, feature = "live"))]
 
 use std::path::{Path, PathBuf};

@@ -76,22 +76,56 @@ fn directions(what: &str, written: &[Expression], sizes: &Sizes) -> Result<[u64;
     Ok(directions)
 }
 
+/// What the expressions come to.
+struct Resolved {
+    grid: [u64; 3],
+    threads: [u64; 3],
+    options: BenchOptions,
+}
+
 impl BenchRequest {
+    fn resolve(&self) -> Result<Resolved> {
+        let sizes = &self.sizes;
+        let work = |what: &str, amount: &Option<Expression>| {
+            let Some(amount) = amount else {
+                return Ok(None);
+            };
+            match amount.value(sizes)? {
+                value if value > 0.0 => Ok(Some(value)),
+                value => Err(Error::usage(format!(
+                    "the {what} of a launch are `{amount}`, which is {value}: they must be more than 0"
+                ))),
+            }
+        };
+        Ok(Resolved {
+            grid: directions("the grid", &self.grid, sizes)?,
+            threads: directions("the threadgroup", &self.threads, sizes)?,
+            options: BenchOptions {
+                flops: work("flops", &self.flops)?,
+                bytes: work("bytes", &self.bytes)?,
+                ..self.options.clone()
+            },
+        })
+    }
+
+    /// Looks at everything that can be told without a device.
+    ///
+    /// # Errors
+    /// An expression that names no size, or counts no whole number where one is needed; a buffer that is too large.
+    pub fn check(&self) -> Result<()> {
+        self.resolve()?;
+        self.buffers
+            .iter()
+            .try_for_each(|buffer| buffer.bytes(&self.sizes).map(drop))
+    }
+
     /// Measures.
     ///
     /// # Errors
     /// An expression that names no size or counts no whole number; a kernel that does not compile or fails; buffers that the
     /// device does not have; no GPU time at all.
     pub fn run<B: Backend>(&self, runtime: &Runtime<B>) -> Result<BenchReport> {
-        let sizes = &self.sizes;
-        let grid = directions("the grid", &self.grid, sizes)?;
-        let threads = directions("the threadgroup", &self.threads, sizes)?;
-        let work = |amount: &Option<Expression>| amount.as_ref().map(|amount| amount.value(sizes)).transpose();
-        let options = BenchOptions {
-            flops: work(&self.flops)?,
-            bytes: work(&self.bytes)?,
-            ..self.options.clone()
-        };
+        let Resolved { grid, threads, options } = self.resolve()?;
         let prepare = |kernel| self.prepare(kernel, runtime);
         let measure = |prepared: &PreparedKernel<'_, B>| benchmark_kernel(prepared, grid, threads, &options);
 
@@ -127,7 +161,7 @@ impl BenchRequest {
         kernel.empty_dispatch = Some(empty);
         Ok(BenchReport {
             device: runtime.backend().device().name(),
-            sizes: sizes.clone(),
+            sizes: self.sizes.clone(),
             kernel,
             against,
             rounds,
@@ -137,7 +171,7 @@ impl BenchRequest {
 
     fn prepare<'r, B: Backend>(&self, kernel: &Kernel, runtime: &'r Runtime<B>) -> Result<PreparedKernel<'r, B>> {
         let seeds = 1u64..;
-        let make = |(buffer, seed): (&BufferSpec, u64)| buffer.bytes(&self.sizes, seed);
+        let make = |(buffer, seed): (&BufferSpec, u64)| buffer.contents(&self.sizes, seed);
         let bytes = self.buffers.iter().zip(seeds).map(make).collect::<Result<Vec<_>>>()?;
         let inputs: Vec<&[u8]> = bytes.iter().map(Vec::as_slice).collect();
         runtime.prepare(kernel, &inputs, 0)

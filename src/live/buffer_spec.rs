@@ -1,4 +1,7 @@
-//! Buffers by type, size and fill: `f32:n:random`. The same text gives the same bytes everywhere.
+//! Buffers by type, length and fill: `f32:n:random`. The same text gives the same bytes every time.
+
+use std::path::PathBuf;
+use std::str::FromStr;
 
 use super::expression::{Expression, Sizes};
 use crate::error::{Error, Result};
@@ -25,7 +28,8 @@ pub enum Element {
 }
 
 impl Element {
-    const ALL: [(Element, &'static str, u64); 8] = [
+    /// Every type with its name and the bytes of one.
+    pub(super) const ALL: [(Element, &'static str, u64); 8] = [
         (Element::F32, "f32", 4),
         (Element::F16, "f16", 2),
         (Element::I32, "i32", 4),
@@ -44,27 +48,29 @@ impl Element {
             .map_or(1, |(_, _, bytes)| *bytes)
     }
 
-    /// The type of this name.
-    ///
-    /// # Errors
-    /// There is none; with the names that there are.
-    pub fn parse(name: &str) -> Result<Element> {
-        let found = Element::ALL.iter().find(|(_, known, _)| *known == name);
-        found.map(|(element, ..)| *element).ok_or_else(|| {
-            let known: Vec<&str> = Element::ALL.iter().map(|(_, known, _)| *known).collect();
-            Error::usage(format!(
-                "`{name}` is no type of a buffer; there are {}",
-                known.join(", ")
-            ))
-        })
+    /// A value of 32 random bits: in [0, 1), or any of the type's.
+    fn random(self, bits: u32) -> f64 {
+        let bits = f64::from(bits);
+        let whole = f64::from(u32::MAX) + 1.0;
+        match self {
+            // 24 bits, which a float holds; a half rounds, and 11 bits keep it below 1.
+            Element::F32 => (bits / 256.0).floor() / f64::from(1 << 24),
+            Element::F16 => (bits / f64::from(1 << 21)).floor() / f64::from(1 << 11),
+            Element::U32 => bits,
+            Element::I32 => bits - whole / 2.0,
+            Element::U16 => (bits / 65_536.0).floor(),
+            Element::I16 => (bits / 65_536.0).floor() - 32_768.0,
+            Element::U8 => (bits / 16_777_216.0).floor(),
+            Element::I8 => (bits / 16_777_216.0).floor() - 128.0,
+        }
     }
 
-    /// One element of this value, as a GPU of this machine reads it. Integers keep their low bits.
+    /// One element of this value, as a GPU of this machine reads it; beyond the type, its end.
     fn write(self, value: f64, to: &mut Vec<u8>) {
         #[expect(
             clippy::cast_possible_truncation,
             clippy::cast_sign_loss,
-            reason = "fills are small numbers; `as` saturates what a user sets beyond the type"
+            reason = "a cast of a float stops at the type's ends, which is what a fill may do"
         )]
         match self {
             Element::F32 => to.extend((value as f32).to_ne_bytes()),
@@ -80,35 +86,16 @@ impl Element {
 }
 
 /// What a buffer holds at first.
-#[derive(Debug, Clone, Copy, PartialEq)]
+#[derive(Debug, Clone, PartialEq)]
 pub enum Fill {
-    /// Every element is this: `zeros`, `ones`, `0.5`.
-    Value(f64),
-    /// Each element is its place, counted from 0, up to 255 and from 0 again: exact in every type.
-    Index,
-    /// Uniform in [-1, 1) for floats; any of 0 to 127 for integers. From a generator with a fixed seed.
+    /// Every element is this: `zeros`, `0.5`.
+    Number(f64),
+    /// 0, 1, 2, … up to the largest of the type, and that from there on.
+    Count,
+    /// Uniform in [0, 1) for floats, over all values of an integer type; the same every time.
     Random,
-}
-
-impl Fill {
-    /// The fill of this name, or a number.
-    ///
-    /// # Errors
-    /// It is neither.
-    pub fn parse(text: &str) -> Result<Fill> {
-        match text {
-            "zeros" => Ok(Fill::Value(0.0)),
-            "ones" => Ok(Fill::Value(1.0)),
-            "index" => Ok(Fill::Index),
-            "random" => Ok(Fill::Random),
-            number => match number.parse::<f64>() {
-                Ok(value) if value.is_finite() => Ok(Fill::Value(value)),
-                _ => Err(Error::usage(format!(
-                    "`{text}` is no fill: zeros, ones, index, random or a number"
-                ))),
-            },
-        }
-    }
+    /// The bytes of a file.
+    File(PathBuf),
 }
 
 /// A buffer to be made.
@@ -117,62 +104,86 @@ pub struct BufferSpec {
     /// Type of its elements.
     pub element: Element,
     /// How many.
-    pub count: Expression,
+    pub length: Expression,
     /// What it holds.
     pub fill: Fill,
 }
 
-impl BufferSpec {
-    /// Reads `TYPE:COUNT[:FILL]`; the fill is `zeros` when none is said.
-    ///
-    /// # Errors
-    /// Which part is none.
-    pub fn parse(text: &str) -> Result<BufferSpec> {
+/// Largest buffer: 64 GiB.
+pub const MOST_BYTES: u64 = 64 << 30;
+
+impl FromStr for BufferSpec {
+    type Err = String;
+
+    /// `f32:1048576`, `f32:m*k:random`, `u32:64:count`, `f16:n:0.5`.
+    fn from_str(text: &str) -> Result<Self, String> {
         let mut parts = text.split(':');
-        let (element, count, fill) = (parts.next(), parts.next(), parts.next());
-        match (element, count, parts.next()) {
-            (Some(element), Some(count), None) => Ok(BufferSpec {
-                element: Element::parse(element.trim())?,
-                count: Expression::parse(count)?,
-                fill: Fill::parse(fill.map_or("zeros", str::trim))?,
-            }),
-            _ => Err(Error::usage(format!(
-                "`{text}` is no buffer: expected TYPE:COUNT or TYPE:COUNT:FILL, as in f32:n:random"
-            ))),
+        let (element, length, fill) = (parts.next().unwrap_or_default(), parts.next(), parts.next());
+        let element = Element::ALL.iter().find(|(_, name, _)| *name == element);
+        let (element, ..) = element.ok_or_else(|| {
+            let names: Vec<String> = Element::ALL.iter().map(|(_, name, _)| format!("{name}:")).collect();
+            format!("`{text}` begins with none of {}", names.join(", "))
+        })?;
+        let length = length.ok_or_else(|| format!("`{text}` has no number of elements: write f32:1048576"))?;
+        if parts.next().is_some() {
+            return Err(format!("`{text}` has more parts than TYPE:LENGTH:FILL"));
         }
+        Ok(BufferSpec {
+            element: *element,
+            length: length.parse()?,
+            fill: match fill.unwrap_or("zeros") {
+                "zeros" => Fill::Number(0.0),
+                "random" => Fill::Random,
+                "count" => Fill::Count,
+                number => match number.parse::<f64>() {
+                    Ok(number) if number.is_finite() => Fill::Number(number),
+                    _ => return Err(format!("`{number}` is none of zeros, random, count, and no number")),
+                },
+            },
+        })
     }
+}
 
-    /// Its length in bytes.
+impl BufferSpec {
+    /// Its size in bytes.
     ///
     /// # Errors
-    /// The count is no whole number with these sizes, or the buffer too large to be counted.
-    pub fn length(&self, sizes: &Sizes) -> Result<u64> {
-        let count = self.count.count(sizes)?;
-        count
-            .checked_mul(self.element.bytes())
-            .ok_or_else(|| Error::usage(format!("a buffer of {count} elements is too large")))
+    /// The length is no whole number with these sizes, or the buffer larger than [`MOST_BYTES`].
+    pub fn bytes(&self, sizes: &Sizes) -> Result<u64> {
+        let bytes = self.length.count(sizes)?.saturating_mul(self.element.bytes());
+        if bytes > MOST_BYTES {
+            return Err(Error::usage(format!("{bytes} bytes are more than {MOST_BYTES}")));
+        }
+        Ok(bytes)
     }
 
-    /// Its bytes; `seed` tells buffers of one program apart.
+    /// What it holds, in the order of this machine; `seed` tells the random buffers of one program apart.
     ///
     /// # Errors
-    /// Those of [`BufferSpec::length`], and a buffer that this machine cannot hold.
-    pub fn bytes(&self, sizes: &Sizes, seed: u64) -> Result<Vec<u8>> {
-        let length = self.length(sizes)?;
-        let count = length / self.element.bytes();
+    /// Those of [`BufferSpec::bytes`]; a file that cannot be read or has another size; a buffer for which there is no
+    /// memory.
+    pub fn contents(&self, sizes: &Sizes, seed: u64) -> Result<Vec<u8>> {
+        let length = self.bytes(sizes)?;
+        if let Fill::File(path) = &self.fill {
+            let origin = path.display().to_string();
+            let bytes = std::fs::read(path).map_err(|error| Error::io("read it", error).with_origin(&origin))?;
+            if bytes.len() as u64 != length {
+                let error = Error::usage(format!("it has {} bytes, and the buffer {length}", bytes.len()));
+                return Err(error.with_origin(origin));
+            }
+            return Ok(bytes);
+        }
         let mut bytes = Vec::new();
         usize::try_from(length)
             .ok()
             .and_then(|length| bytes.try_reserve_exact(length).ok())
             .ok_or_else(|| Error::usage(format!("there is no memory for a buffer of {length} bytes")))?;
-        let is_float = matches!(self.element, Element::F32 | Element::F16);
-        let mut random = Random(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1);
-        for at in 0..count {
-            let value = match self.fill {
-                Fill::Value(value) => value,
-                Fill::Index => (at % 256) as f64,
-                Fill::Random if is_float => f64::from(random.next() >> 8) / f64::from(1 << 23) - 1.0,
-                Fill::Random => f64::from(random.next() >> 25),
+        let mut random = Random::new(seed);
+        for at in 0..length / self.element.bytes() {
+            let value = match &self.fill {
+                Fill::Number(number) => *number,
+                Fill::Random => self.element.random(random.next()),
+                Fill::Count | Fill::File(_) => at as f64,
             };
             self.element.write(value, &mut bytes);
         }
@@ -184,6 +195,10 @@ impl BufferSpec {
 struct Random(u64);
 
 impl Random {
+    fn new(seed: u64) -> Random {
+        Random(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1)
+    }
+
     fn next(&mut self) -> u32 {
         self.0 ^= self.0 >> 12;
         self.0 ^= self.0 << 25;
@@ -219,41 +234,49 @@ fn half(value: f32) -> u16 {
 mod tests {
     use super::*;
 
+    fn sizes() -> Sizes {
+        Sizes::from([("n".to_owned(), 4.0)])
+    }
+
     fn bytes(text: &str) -> Vec<u8> {
-        let sizes = Sizes::from([("n".to_owned(), 4.0)]);
-        BufferSpec::parse(text).unwrap().bytes(&sizes, 1).unwrap()
+        text.parse::<BufferSpec>().unwrap().contents(&sizes(), 1).unwrap()
     }
 
     #[test]
-    fn a_buffer_is_what_its_text_says() {
-        assert_eq!(bytes("u8:n:index"), [0, 1, 2, 3]);
+    fn a_buffer_holds_what_was_asked_for() {
+        assert_eq!(bytes("u8:n:count"), [0, 1, 2, 3]);
         assert_eq!(bytes("u16:2*n"), [0; 16]);
-        assert_eq!(bytes("f32:1:ones"), 1f32.to_ne_bytes());
+        assert_eq!(
+            bytes("f32:2:0.5"),
+            [0.5f32.to_ne_bytes(), 0.5f32.to_ne_bytes()].concat()
+        );
         assert_eq!(bytes("i32:1:-7"), (-7i32).to_ne_bytes());
         assert_eq!(bytes("f16:1:0.5"), 0x3800u16.to_ne_bytes());
         assert_eq!(
-            bytes("i8:260:index")[254..258],
-            [127, 127, 0, 1],
-            "saturated, then from 0 again"
+            bytes("i8:130:count")[126..],
+            [126, 127, 127, 127],
+            "it stops at the end of the type"
         );
     }
 
     #[test]
     fn random_bytes_are_the_same_every_time_and_differ_by_seed() {
         assert_eq!(bytes("u8:8:random"), bytes("u8:8:random"));
-        let spec = BufferSpec::parse("f32:1000:random").unwrap();
-        let (a, b) = (
-            spec.bytes(&Sizes::new(), 1).unwrap(),
-            spec.bytes(&Sizes::new(), 2).unwrap(),
-        );
-        assert_ne!(a, b);
-        let floats: Vec<f32> = a
+        let spec: BufferSpec = "f32:1000:random".parse().unwrap();
+        let contents = |seed| spec.contents(&sizes(), seed).unwrap();
+        assert_ne!(contents(1), contents(2));
+        let floats: Vec<f32> = contents(1)
             .chunks_exact(4)
             .map(|c| f32::from_ne_bytes(c.try_into().unwrap()))
             .collect();
-        assert!(floats.iter().all(|float| (-1.0..1.0).contains(float)));
+        assert!(floats.iter().all(|float| (0.0..1.0).contains(float)));
         let mean = floats.iter().sum::<f32>() / 1000.0;
-        assert!(mean.abs() < 0.1, "{mean}");
+        assert!((mean - 0.5).abs() < 0.05, "{mean}");
+        let (mut low, mut high) = (0, 0);
+        for byte in bytes("i8:1000:random") {
+            if byte < 128 { high += 1 } else { low += 1 }
+        }
+        assert!(low > 400 && high > 400, "both signs: {low} and {high}");
     }
 
     #[test]
@@ -281,16 +304,22 @@ mod tests {
 
     #[test]
     fn what_is_no_buffer_is_refused() {
-        let refused = |text| BufferSpec::parse(text).unwrap_err().to_string();
+        let refused = |text: &str| {
+            let spec = text.parse::<BufferSpec>();
+            spec.and_then(|spec| spec.bytes(&sizes()).map_err(|error| error.to_string()))
+                .unwrap_err()
+        };
         assert_eq!(
             refused("f64:n"),
-            "`f64` is no type of a buffer; there are f32, f16, i32, u32, i16, u16, i8, u8"
+            "`f64:n` begins with none of f32:, f16:, i32:, u32:, i16:, u16:, i8:, u8:"
         );
         assert_eq!(
             refused("f32:n:zero"),
-            "`zero` is no fill: zeros, ones, index, random or a number"
+            "`zero` is none of zeros, random, count, and no number"
         );
-        assert!(refused("f32").starts_with("`f32` is no buffer: expected TYPE:COUNT"));
-        assert!(refused("f32:1:2:3").starts_with("`f32:1:2:3` is no buffer"));
+        assert_eq!(refused("f32"), "`f32` has no number of elements: write f32:1048576");
+        assert_eq!(refused("f32:1:2:3"), "`f32:1:2:3` has more parts than TYPE:LENGTH:FILL");
+        assert_eq!(refused("f32:0"), "`0` is 0, and must be a whole number of at least 1");
+        assert_eq!(refused("f32:1e12"), "4000000000000 bytes are more than 68719476736");
     }
 }

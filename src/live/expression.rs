@@ -5,6 +5,7 @@
 
 use std::collections::BTreeMap;
 use std::fmt;
+use std::str::FromStr;
 
 use crate::error::{Error, Result};
 
@@ -56,6 +57,14 @@ impl Expression {
         })
     }
 
+    /// A whole number.
+    pub fn whole(number: u64) -> Expression {
+        Expression {
+            text: number.to_string(),
+            term: Term::Number(number as f64),
+        }
+    }
+
     /// Its value.
     ///
     /// # Errors
@@ -96,6 +105,14 @@ impl Expression {
         )]
         let count = value as u64;
         Ok(count)
+    }
+}
+
+impl FromStr for Expression {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        Expression::parse(text).map_err(|error| error.to_string())
     }
 }
 

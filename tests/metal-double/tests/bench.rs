@@ -20,7 +20,7 @@ fn request(kernel: Kernel, against: Option<Kernel>) -> BenchRequest {
         against,
         sizes: Sizes::from([("n".to_owned(), 1024.0)]),
         buffers: ["f32:n:random", "f32:n:random", "f32:n"]
-            .map(|text| BufferSpec::parse(text).unwrap())
+            .map(|text| text.parse::<BufferSpec>().unwrap())
             .into(),
         grid: vec![expression("n")],
         threads: vec![expression("256")],
@@ -189,8 +189,8 @@ fn buffers_hold_what_they_say() {
     {
         let runtime = Runtime::new(Metal::open().unwrap());
         let mut request = request(Kernel::msl(ADD, "add"), None);
-        request.buffers = ["f32:n:2.5", "f32:n:index"]
-            .map(|text| BufferSpec::parse(text).unwrap())
+        request.buffers = ["f32:n:2.5", "f32:n:count"]
+            .map(|text| text.parse::<BufferSpec>().unwrap())
             .into();
         request.run(&runtime).unwrap();
     }
