@@ -22,6 +22,11 @@
 //! assert_eq!(&*profile.events()[0].name, "step");
 //! ```
 
+/// The page for engine authors: its example is compiled and run.
+#[cfg(doctest)]
+#[doc = include_str!("../../docs/live.md")]
+struct Page;
+
 mod averages;
 pub mod backend;
 pub mod bench;
