@@ -52,7 +52,11 @@ fn rows_can_be_sorted_by_any_column() {
         let values: Vec<Option<f64>> = rows.iter().map(|row| column.value(row)).collect();
         let measured: Vec<f64> = values.iter().map_while(|value| *value).collect();
         assert!(measured.is_sorted_by(|x, y| x >= y), "{}: {values:?}", column.name());
-        assert!(values[measured.len()..].iter().all(Option::is_none), "{}: {values:?}", column.name());
+        assert!(
+            values[measured.len()..].iter().all(Option::is_none),
+            "{}: {values:?}",
+            column.name()
+        );
         if column == Column::Name {
             assert!(rows.is_sorted_by(|x, y| x.key < y.key));
         }
