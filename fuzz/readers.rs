@@ -68,7 +68,8 @@ pub fn agree_in_blocks(bytes: &[u8], block: usize, first_rows: usize) -> std::re
             return Err(NotSplit);
         };
         let (rows, in_blocks) = rows_in_blocks(several, block, first_rows)?;
-        let by_one = rows_by_one(one).unwrap_or_else(|error| panic!("read in blocks, but not by one: {}", told(&error)));
+        let by_one =
+            rows_by_one(one).unwrap_or_else(|error| panic!("read in blocks, but not by one: {}", told(&error)));
         assert_eq!(rows.len(), by_one.len());
         for (in_blocks, by_one) in rows.iter().zip(&by_one) {
             assert_eq!(in_blocks, by_one);
