@@ -40,7 +40,61 @@ impl<R> Bounded<R> {
     }
 }
 
+impl Bounded<io::Empty> {
+    /// A buffer that holds all there is, UTF-8.
+    pub(super) fn whole(text: String) -> Self {
+        let buffer = text.into_bytes().into_boxed_slice();
+        Bounded {
+            input: io::empty(),
+            at: 0,
+            end: buffer.len(),
+            checked: buffer.len(),
+            buffer,
+            failed: None,
+            left: MAX_EVENT_BYTES,
+            exceeded: false,
+        }
+    }
+
+    /// The memory of the buffer, to be used again.
+    pub(super) fn into_buffer(self) -> Vec<u8> {
+        self.buffer.into_vec()
+    }
+}
+
 impl<R: Read> Bounded<R> {
+    /// What is here and not consumed; it is to be given back by [`Bounded::put_back`] as far as nobody consumes it.
+    pub(super) fn take_rest(&mut self) -> Vec<u8> {
+        let rest = self.buffer.get(self.at..self.end).unwrap_or_default().to_vec();
+        (self.at, self.end, self.checked) = (0, 0, 0);
+        rest
+    }
+
+    /// Puts bytes before everything that is still to be read.
+    pub(super) fn put_back(&mut self, mut rest: Vec<u8>) {
+        self.end = rest.len();
+        // No smaller than it was, so that it can be filled on.
+        rest.resize(self.end.max(BUFFER), 0);
+        self.buffer = rest.into_boxed_slice();
+        (self.at, self.checked) = (0, 0);
+    }
+
+    /// Reads on behind a block until it has so many bytes; `false` when nothing more comes.
+    pub(super) fn read_on(&mut self, block: &mut Vec<u8>, bytes: usize) -> bool {
+        let wanted = bytes.saturating_sub(block.len());
+        if self.failed.is_some() {
+            return false;
+        }
+        match self.input.by_ref().take(wanted as u64).read_to_end(block) {
+            Ok(_) => block.len() >= bytes,
+            // It is told when everything before it was read.
+            Err(error) => {
+                self.failed = Some(error);
+                false
+            }
+        }
+    }
+
     /// The bytes that are here already, as far as they are UTF-8. Must begin at the beginning of a character.
     pub(super) fn window(&mut self) -> &[u8] {
         let from = self.checked.max(self.at);
