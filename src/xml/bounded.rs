@@ -41,14 +41,15 @@ impl<R> Bounded<R> {
 }
 
 impl Bounded<io::Empty> {
-    /// A buffer that holds all there is, UTF-8.
-    pub(super) fn whole(text: String) -> Self {
-        let buffer = text.into_bytes().into_boxed_slice();
+    /// A buffer whose first bytes, up to `end`, are all there is; they are UTF-8.
+    pub(super) fn whole(buffer: Vec<u8>, end: usize) -> Self {
+        let buffer = buffer.into_boxed_slice();
+        let end = end.min(buffer.len());
         Bounded {
             input: io::empty(),
             at: 0,
-            end: buffer.len(),
-            checked: buffer.len(),
+            end,
+            checked: end,
             buffer,
             failed: None,
             left: MAX_EVENT_BYTES,
@@ -79,20 +80,21 @@ impl<R: Read> Bounded<R> {
         (self.at, self.checked) = (0, 0);
     }
 
-    /// Reads on behind a block until it has so many bytes; `false` when nothing more comes.
-    pub(super) fn read_on(&mut self, block: &mut Vec<u8>, bytes: usize) -> bool {
-        let wanted = bytes.saturating_sub(block.len());
-        if self.failed.is_some() {
-            return false;
+    /// Reads on into `buffer`, of which `end` bytes are read, until they are `bytes`; fewer when nothing more comes.
+    pub(super) fn read_on(&mut self, buffer: &mut Vec<u8>, mut end: usize, bytes: usize) -> usize {
+        if buffer.len() < bytes {
+            buffer.resize(bytes, 0);
         }
-        match self.input.by_ref().take(wanted as u64).read_to_end(block) {
-            Ok(_) => block.len() >= bytes,
-            // It is told when everything before it was read.
-            Err(error) => {
-                self.failed = Some(error);
-                false
+        while end < bytes && self.failed.is_none() {
+            match self.input.read(buffer.get_mut(end..bytes).unwrap_or_default()) {
+                Ok(0) => break,
+                Ok(amount) => end += amount,
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                // It is told when everything before it was read.
+                Err(error) => self.failed = Some(error),
             }
         }
+        end
     }
 
     /// The bytes that are here already, as far as they are UTF-8. Must begin at the beginning of a character.
@@ -101,7 +103,7 @@ impl<R: Read> Bounded<R> {
         if from < self.end {
             let fresh = self.buffer.get(from..self.end).unwrap_or_default();
             self.checked = from
-                + match std::str::from_utf8(fresh) {
+                + match simdutf8::compat::from_utf8(fresh) {
                     Ok(_) => fresh.len(),
                     Err(error) => error.valid_up_to(),
                 };

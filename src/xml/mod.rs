@@ -124,9 +124,9 @@ enum Place {
 }
 
 impl ExportReader<io::Empty> {
-    /// A reader of nothing but rows.
-    fn of_rows(text: String, cells: Cells, schema: Schema) -> Self {
-        let mut reader = Reader::from_reader(Bounded::whole(text));
+    /// A reader of nothing but rows: the first `end` bytes of `buffer`, which are UTF-8.
+    fn of_rows(buffer: Vec<u8>, end: usize, cells: Cells, schema: Schema) -> Self {
+        let mut reader = Reader::from_reader(Bounded::whole(buffer, end));
         reader.config_mut().trim_text(false);
         ExportReader {
             reader,

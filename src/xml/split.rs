@@ -181,7 +181,7 @@ impl<R: Read> ExportReader<R> {
                 let Some(block) = cutter.next(self.reader.get_mut(), bytes, memory) else {
                     break;
                 };
-                std::io::BufRead::consume(&mut self.reader.stream(), block.len());
+                std::io::BufRead::consume(&mut self.reader.stream(), block.end);
                 line.add((cut, block));
                 cut += 1;
             }
@@ -202,6 +202,13 @@ impl<R: Read> ExportReader<R> {
     }
 }
 
+/// Whole rows: the first `end` bytes of `buffer`.
+#[derive(Default)]
+struct Block {
+    buffer: Vec<u8>,
+    end: usize,
+}
+
 /// Cuts blocks of whole rows.
 struct Cutter {
     /// What was read behind the last block.
@@ -211,32 +218,36 @@ struct Cutter {
 }
 
 impl Cutter {
-    /// Whole rows that follow, about so many bytes of them.
-    fn next<R: Read>(&mut self, input: &mut Bounded<R>, bytes: usize, mut block: Vec<u8>) -> Option<Vec<u8>> {
+    /// Whole rows that follow, about so many bytes of them, in memory that was used before.
+    fn next<R: Read>(&mut self, input: &mut Bounded<R>, bytes: usize, mut buffer: Vec<u8>) -> Option<Block> {
         if self.ended {
             return None;
         }
-        block.clear();
-        block.append(&mut self.rest);
-        let (mut bytes, mut searched) = (bytes, 0usize);
+        let (mut bytes, mut end, mut searched) = (bytes, self.rest.len(), 0usize);
+        buffer.resize(buffer.len().max(end), 0);
+        buffer.get_mut(..end)?.copy_from_slice(&self.rest);
         loop {
-            let more = input.read_on(&mut block, bytes);
+            end = input.read_on(&mut buffer, end, bytes.max(end));
+            let more = end >= bytes;
+            let read = buffer.get(..end).unwrap_or_default();
             // It may begin in what was searched before.
-            let fresh = block.get(searched.saturating_sub(NODE_END.len())..).unwrap_or_default();
-            let node = memmem::find(fresh, NODE_END).map(|at| block.len() - fresh.len() + at);
-            let rows = block.get(..node.unwrap_or(block.len())).unwrap_or_default();
+            let from = searched.saturating_sub(NODE_END.len());
+            let node = memmem::find(read.get(from..).unwrap_or_default(), NODE_END).map(|at| from + at);
+            let rows = read.get(..node.unwrap_or(end)).unwrap_or_default();
             if let Some(at) = memmem::rfind(rows, ROW_END) {
                 self.ended = node.is_some() || !more;
-                self.rest = block.split_off(at + ROW_END.len());
-                return Some(block);
+                let rows = at + ROW_END.len();
+                self.rest.clear();
+                self.rest.extend_from_slice(read.get(rows..).unwrap_or_default());
+                return Some(Block { buffer, end: rows });
             }
-            if node.is_some() || !more || block.len() as u64 > MAX_PART_BYTES {
+            if node.is_some() || !more || end as u64 > MAX_PART_BYTES {
                 self.ended = true;
-                self.rest = block;
+                self.rest = read.to_vec();
                 return None;
             }
-            searched = block.len();
-            bytes += searched.max(1024);
+            searched = end;
+            bytes = end + end.max(1024);
         }
     }
 }
@@ -265,7 +276,7 @@ struct Line {
 
 #[derive(Default)]
 struct Queue {
-    waiting: VecDeque<(usize, Vec<u8>)>,
+    waiting: VecDeque<(usize, Block)>,
     ended: bool,
 }
 
@@ -278,7 +289,7 @@ struct Order {
 }
 
 impl Line {
-    fn add(&self, block: (usize, Vec<u8>)) {
+    fn add(&self, block: (usize, Block)) {
         lock(&self.blocks).waiting.push_back(block);
         self.arrived.notify_one();
     }
@@ -303,7 +314,7 @@ impl Line {
     }
 
     /// The next block, in their order.
-    fn block(&self) -> Option<(usize, Vec<u8>)> {
+    fn block(&self) -> Option<(usize, Block)> {
         let mut blocks = lock(&self.blocks);
         loop {
             if let Some(block) = blocks.waiting.pop_front() {
@@ -366,9 +377,10 @@ impl<F> Work<'_, F> {
         let mut values = Vec::new();
         while let Some((number, block)) = self.line.block() {
             values.clear();
-            let (made, block) = match String::from_utf8(block) {
-                Ok(text) => self.read(number, text, &mut values),
-                Err(error) => (Err(NotSplit), error.into_bytes()),
+            let text = block.buffer.get(..block.end).unwrap_or_default();
+            let (made, block) = match simdutf8::basic::from_utf8(text) {
+                Ok(_) => self.read(number, block, &mut values),
+                Err(_) => (Err(NotSplit), block.buffer),
             };
             if made.is_err() {
                 self.line.fail();
@@ -380,13 +392,13 @@ impl<F> Work<'_, F> {
         }
     }
 
-    /// Reads the rows of a block into `values`, joins it to those before, and has something made of it.
-    fn read<P>(&self, number: usize, text: String, values: &mut Vec<Value>) -> (Result<(u64, P), NotSplit>, Vec<u8>)
+    /// Reads the rows of a block, which is UTF-8, into `values`, joins it to those before, and has something made of it.
+    fn read<P>(&self, number: usize, block: Block, values: &mut Vec<Value>) -> (Result<(u64, P), NotSplit>, Vec<u8>)
     where
         F: Fn(&mut BlockRows<'_>) -> Option<P>,
     {
         let cells = self.template.fork(References::deferred());
-        let mut reader = ExportReader::of_rows(text, cells, self.schema.clone());
+        let mut reader = ExportReader::of_rows(block.buffer, block.end, cells, self.schema.clone());
         let mut rows = 0;
         let mut good = true;
         while good && reader.has_more() {
