@@ -34,7 +34,7 @@ def seconds(*command):
 ours, theirs = [], []
 for _ in range(3):
     # In turns, so that both meet the same machine.
-    ours.append(seconds(binary, "report", folder, "--format", "json"))
+    ours.append(seconds(binary, "report", folder, "--format", "json", "--no-cache"))
     theirs.append(seconds(sys.executable, "tests/oracle/script_on_files.py", script, folder))
 print(f"{size:.0f} MB, median of three runs")
 for at, what in enumerate(["by the clock", "of the processor"]):

@@ -16,6 +16,7 @@
 
 pub mod analysis;
 pub mod attribution;
+pub mod cache;
 #[cfg(feature = "cli")]
 pub mod cli;
 pub mod compare;

@@ -11,13 +11,16 @@ const LAYERS: &[(&str, &[&str])] = &[
     ("error", &[]),
     ("model", &["error"]),
     ("parallel", &[]),
+    ("cache", &["error"]),
     ("source", &["error", "model"]),
-    ("xctrace", &["error", "model"]),
+    ("xctrace", &["error", "model", "cache"]),
     ("xml", &["error", "model"]),
     ("tables", &["error", "model", "xml"]),
     (
         "recording",
-        &["error", "model", "parallel", "source", "xctrace", "xml", "tables"],
+        &[
+            "error", "model", "parallel", "cache", "source", "xctrace", "xml", "tables",
+        ],
     ),
     ("join", &["error", "model", "tables", "recording"]),
     // Numbers come from the model alone: neither knows that exports or XML exist.
@@ -42,6 +45,7 @@ const LAYERS: &[(&str, &[&str])] = &[
     (
         "cli",
         &[
+            "cache",
             "config",
             "error",
             "model",
