@@ -5,18 +5,20 @@
 mod support;
 
 use std::fs::{self, File};
-use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::sync::Mutex;
-use std::thread::sleep;
 use std::time::{Duration, SystemTime};
 
+use support::export::Style;
+use support::settle;
 use support::short::{doc, document, node, r, toc};
+use support::workload::{Engine, Workload};
 use trace_attr::analysis::{Request, SideRequest, analyse};
 use trace_attr::cache::{Cache, Kind};
 use trace_attr::recording::{Progress, ReadOptions, Recording, RunChoice, cache_bytes, read_recording};
 use trace_attr::report::{Format, ReportOptions, write};
 use trace_attr::source::Source;
+use trace_attr::xctrace::XctraceOptions;
 
 /// Hears which tables are read from XML, and what is warned of.
 #[derive(Default)]
@@ -90,12 +92,6 @@ impl Desk {
         paths.sort();
         paths
     }
-}
-
-/// Waits until a change of the file would be seen: whole seconds are the steps of some file systems.
-fn settle(path: &Path) {
-    let whole = fs::metadata(path).unwrap().ctime_nsec() == 0;
-    sleep(Duration::from_millis(if whole { 3100 } else { 80 }));
 }
 
 fn read_with(input: &Path, options: &ReadOptions) -> Read {
@@ -347,6 +343,52 @@ fn a_file_that_may_still_change_unseen_is_not_kept() {
         assert!(!desk.read(&file).from_cache);
     }
     assert_eq!(desk.entries().len(), 0);
+}
+
+#[test]
+fn a_bundle_is_kept_like_its_files_and_not_when_xctrace_failed() {
+    let desk = Desk::new();
+    // A link, because a script that was just written may be refused while another test starts a process.
+    fs::create_dir(desk.path("bin")).unwrap();
+    let stand_in = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/stand-in/xcrun");
+    std::os::unix::fs::symlink(stand_in, desk.path("bin/xcrun")).unwrap();
+    let workload = Workload::new(Engine::Hf2q, 5, 1, 1);
+    let bundle = desk.path("run.trace");
+    fs::create_dir_all(bundle.join("run-1")).unwrap();
+    fs::write(bundle.join("case"), "recorded").unwrap();
+    fs::write(bundle.join("toc.xml"), workload.toc(Workload::SCHEMAS).to_xml()).unwrap();
+    for schema in Workload::SCHEMAS {
+        let file = File::create(bundle.join(format!("run-1/{schema}.xml"))).unwrap();
+        workload.write(schema, file, Style::default()).unwrap();
+    }
+    let options = |cache: bool| ReadOptions {
+        cache: desk.options().cache.filter(|_| cache),
+        xctrace: XctraceOptions {
+            program: desk.path("bin/xcrun"),
+            ..XctraceOptions::default()
+        },
+        ..desk.options()
+    };
+    let exports = || {
+        let log = fs::read_to_string(desk.path("bin/log")).unwrap_or_default();
+        log.matches("<export>").count()
+    };
+    let uncached = read_with(&bundle, &options(false));
+    assert!(uncached.result.contains("RunTables"), "{uncached:?}");
+    assert_eq!(read_with(&bundle, &options(true)), uncached);
+    let before = exports();
+    let again = read_with(&bundle, &options(true));
+    assert_eq!((&again.result, again.from_cache), (&uncached.result, true));
+    assert_eq!(exports(), before, "nothing is exported");
+
+    fs::write(bundle.join("Trace1.run"), "recorded on").unwrap();
+    assert!(!read_with(&bundle, &options(true)).from_cache);
+    // A warning of xctrace stands in the report, and the next try may go without it.
+    fs::write(bundle.join("case"), "recorded-run-issues").unwrap();
+    for _ in 0..2 {
+        let read = read_with(&bundle, &options(true));
+        assert!(!read.from_cache);
+    }
 }
 
 #[test]

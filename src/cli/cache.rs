@@ -14,8 +14,9 @@ Examples:
   trace-attr cache --clear
   TRACE_ATTR_CACHE_DIR=/fast/disk TRACE_ATTR_CACHE_LIMIT=500MB trace-attr report exported/
 
-Kept are exports of bundles, and the tables of large inputs once they were read and checked. An entry counts only as long
-as its input, and the program, are what they were; the ones that were not used for longest go first.";
+Kept are exports of bundles, and the tables of large inputs once they were read and checked. An
+entry counts only as long as its input, and the program, are what they were; the ones that were
+not used for longest go first.";
 
 /// Arguments of `cache`.
 #[derive(Debug, Args)]

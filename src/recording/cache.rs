@@ -155,6 +155,16 @@ impl Identity {
 
 /// Everything but the input that what is read depends on.
 fn reading(options: &ReadOptions) -> Key {
+    let ReadOptions {
+        run,
+        signposts,
+        // With bundles comes the state of theirs; the others change nothing in what is read.
+        xctrace: _,
+        jobs: _,
+        cache: _,
+        cache_small: _,
+        without_scanner: _,
+    } = options;
     let mut key = Key::new(&MAGIC);
     key.add(env!("CARGO_PKG_VERSION").as_bytes());
     // Another build of the same version may read in another way.
@@ -163,12 +173,12 @@ fn reading(options: &ReadOptions) -> Key {
     {
         key.add_file(&metadata);
     }
-    let (choice, number) = match options.run {
+    let (choice, number) = match run {
         RunChoice::Only => (0_u64, 0),
-        RunChoice::Number(number) => (1, number),
+        RunChoice::Number(number) => (1, *number),
         RunChoice::All => (2, 0),
     };
-    for fact in [choice, number, u64::from(options.signposts)] {
+    for fact in [choice, number, u64::from(*signposts)] {
         key.add(&fact.to_le_bytes());
     }
     key
