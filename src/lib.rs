@@ -23,6 +23,7 @@ pub mod compare;
 pub mod config;
 pub mod error;
 pub mod join;
+pub mod live;
 pub mod model;
 pub mod parallel;
 pub mod recording;

@@ -40,6 +40,8 @@ const LAYERS: &[(&str, &[&str])] = &[
             "compare",
         ],
     ),
+    // A second producer, for programs that link nothing of the reading part.
+    ("live", &["error", "model"]),
     // Keys mean what the options of other layers mean.
     ("config", &["error", "model", "join", "attribution", "compare"]),
     (

@@ -1,0 +1,42 @@
+//! Metal work as the program that does it sees it: scopes, launches and their GPU times, collected without waiting.
+//!
+//! A second producer beside recordings. A program opens a profile, names what it does with scopes, and has its command
+//! buffers watched; what comes out is a [`Profile`]. On the way:
+//!
+//! ```text
+//! thread        which profiles are active here, which scopes are open (one flag when none is)
+//! observation   a command buffer from its commit to its handler
+//! recorder      the events of one profile, from all threads
+//! profile       what was recorded
+//! backend       the contract with the code that drives a device
+//! ```
+//!
+//! ```
+//! use trace_attr::{live, metrics};
+//!
+//! let (sum, profile) = live::profile(|_| {
+//!     live::scope("step", metrics![flops = 2.0 * 1024.0], || 1 + 1)
+//! });
+//! assert_eq!(sum, 2);
+//! assert_eq!(&*profile.events()[0].name, "step");
+//! ```
+
+pub mod backend;
+pub mod clock;
+pub mod event;
+mod hooks;
+mod metrics;
+mod observation;
+mod profile;
+mod recorder;
+mod session;
+mod thread;
+
+pub use clock::HostTime;
+pub use event::{
+    Absent, CallPath, Category, Event, EventIndex, GpuWork, Launch, Measured, PipelineLimits, Status, Via,
+};
+pub use hooks::{register_kernel_hook, unregister_kernel_hook};
+pub use metrics::{Amount, Metrics};
+pub use profile::{Counts, Profile, ProfileOptions};
+pub use session::{ActiveProfile, Attachment, Handle, Scope, enter, open_profile, profile, profile_with, scope};
