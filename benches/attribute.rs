@@ -12,7 +12,7 @@
 
 use std::hint::black_box;
 
-use criterion::{Criterion, Throughput, criterion_group, criterion_main};
+use criterion::{BatchSize, Criterion, Throughput, criterion_group, criterion_main};
 use trace_attr::attribution::Buckets;
 use trace_attr::compare::{CompareOptions, Comparison, Settings, Side, Trial, TrialOptions, compare};
 use trace_attr::join::{JoinOptions, RunInput, TimingChoice, choose_timing, join};
@@ -26,7 +26,7 @@ use trace_attr::tables::encoders::EncoderRow;
 const SUBMISSIONS: u64 = 1_000_000;
 const LABELS: usize = 200;
 /// Trials of a side.
-const TRIALS: u64 = 5;
+const TRIALS: usize = 5;
 
 /// A million submissions that were read; `overlap`: each runs until the end of all.
 fn recording(overlap: bool, seed: u64) -> Recording {
@@ -108,14 +108,16 @@ fn recording(overlap: bool, seed: u64) -> Recording {
     }
 }
 
-fn trace(recording: &Recording) -> Trace {
+fn trace(mut recording: Recording) -> Trace {
+    let run = recording.runs.pop().expect("one run");
+    let options = JoinOptions::default();
     let input = RunInput {
-        recording,
-        run: recording.runs.first().expect("one run"),
-        options: &JoinOptions::default(),
+        recording: &recording,
+        run: &run,
+        options: &options,
     };
     let timing = choose_timing(&[input], TimingChoice::Auto).expect("a timing table");
-    join(&input, timing).expect("a trace")
+    join(&recording, run, &options, timing).expect("a trace")
 }
 
 fn trial(trace: &Trace) -> Trial {
@@ -126,14 +128,15 @@ fn trial(trace: &Trace) -> Trial {
     Trial::from_trace(trace, "bench".to_owned(), None, &options)
 }
 
-/// What a user waits for once all is read: each of ten trials is joined and attributed, on two threads as `analysis` does
+/// What a user waits for once all is read (some 2 GB of rows): each of ten trials is joined and attributed, on two threads as `analysis` does
 /// it with two cores, then the sides are compared.
-fn compared(a: &Recording, b: &Recording) -> Comparison {
-    let side = |name: &str, recording: &Recording, first: u64| Side {
+fn compared([a, b]: [Vec<Recording>; 2]) -> Comparison {
+    let side = |name: &str, recordings: Vec<Recording>, first: u64| Side {
         name: name.to_owned(),
-        trials: (first..first + TRIALS)
-            .map(|number| Trial {
-                // Ten recordings would not fit into memory everywhere: each side's is taken five times, as if it were others.
+        trials: (first..)
+            .zip(recordings)
+            .map(|(number, recording)| Trial {
+                // Each side's recordings are copies of one, taken as if they were others.
                 fingerprint: number,
                 ..trial(&trace(recording))
             })
@@ -150,7 +153,7 @@ fn compared(a: &Recording, b: &Recording) -> Comparison {
         slowest: 10,
     };
     let (a, b) = std::thread::scope(|scope| {
-        let b = scope.spawn(|| side("b", b, TRIALS));
+        let b = scope.spawn(|| side("b", b, 5));
         (side("a", a, 0), b.join().expect("side b"))
     });
     compare(a, Some(b), settings, &CompareOptions::default()).expect("a comparison")
@@ -160,18 +163,24 @@ fn attribute(criterion: &mut Criterion) {
     let mut group = criterion.benchmark_group("attribute");
     group.throughput(Throughput::Elements(SUBMISSIONS)).sample_size(10);
     let (a, b) = (recording(false, 1), recording(false, 2));
-    group.bench_function("join", |bench| bench.iter(|| trace(black_box(&a))));
-    let one_after_the_other = trace(&a);
+    group.bench_function("join", |bench| {
+        bench.iter_batched(|| a.clone(), trace, BatchSize::PerIteration)
+    });
+    let one_after_the_other = trace(a.clone());
     group.bench_function("one_after_the_other", |bench| {
         bench.iter(|| trial(black_box(&one_after_the_other)));
     });
-    let all_overlapping = trace(&recording(true, 1));
+    let all_overlapping = trace(recording(true, 1));
     group.bench_function("all_overlapping", |bench| {
         bench.iter(|| trial(black_box(&all_overlapping)));
     });
-    group.throughput(Throughput::Elements(2 * TRIALS * SUBMISSIONS));
+    group.throughput(Throughput::Elements(10 * SUBMISSIONS));
     group.bench_function("compare_five_with_five_of_a_million", |bench| {
-        bench.iter(|| compared(black_box(&a), black_box(&b)));
+        bench.iter_batched(
+            || [&a, &b].map(|recording| vec![recording.clone(); TRIALS]),
+            compared,
+            BatchSize::PerIteration,
+        );
     });
     group.finish();
 }

@@ -56,15 +56,15 @@ fn attributed(bytes: &[u8]) -> Trial {
         process: ProcessChoice::Target,
         ..JoinOptions::default()
     };
-    let recording = read_recording_from(bytes, "bench", &ReadOptions::default(), &()).expect("an export");
-    let run = recording.runs.first().expect("one run");
+    let mut recording = read_recording_from(bytes, "bench", &ReadOptions::default(), &()).expect("an export");
+    let run = recording.runs.pop().expect("one run");
     let input = RunInput {
         recording: &recording,
-        run,
+        run: &run,
         options: &options,
     };
     let timing = choose_timing(&[input], TimingChoice::Auto).expect("a timing table");
-    let trace = join(&input, timing).expect("a trace");
+    let trace = join(&recording, run, &options, timing).expect("a trace");
     Trial::from_trace(&trace, "bench".to_owned(), None, &TrialOptions::default())
 }
 

@@ -276,8 +276,8 @@ pub fn compared(recording: &Recording, view: &View) -> Result<Comparison, Error>
         slowest: 5,
     };
     let mut trials = Vec::new();
-    for input in &inputs {
-        let trace = join(input, timing)?;
+    for run in &recording.runs {
+        let trace = join(recording, run.clone(), &options, timing)?;
         let trial = Trial::from_trace(&trace, format!("run {}", trace.run), view.units, &trial_options);
         check(&trace, &trial);
         trials.push(trial);

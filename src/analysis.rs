@@ -373,16 +373,7 @@ fn trials(
         .zip(runs)
         .flat_map(|(input, runs)| runs.into_iter().map(move |run| (input, run)));
     let make = |(input, run): (&ReadInput, RunTables)| {
-        let joined = join(
-            &RunInput {
-                recording: &input.recording,
-                run: &run,
-                options: &side.join,
-            },
-            timing,
-        );
-        // The rows are in the trace now: they need not be there twice while it is attributed.
-        drop(run);
+        let joined = join(&input.recording, run, &side.join, timing);
         let trial = joined.map(|trace| Trial::from_trace(&trace, input.shown.clone(), None, options));
         trial.map_err(|error| (input.shown.clone(), error))
     };

@@ -15,15 +15,13 @@ pub use process::ProcessChoice;
 use std::collections::BTreeMap;
 
 use crate::error::{Error, Result};
-use crate::model::{
-    EncoderId, LeftOut, NameId, Nanos, Note, Reason, Submission, SubmissionId, Timing, Trace, Window, WindowRule,
-};
-use crate::recording::{Recording, RunTables, TimingTable, shown};
+use crate::model::{LeftOut, NameId, Nanos, Note, Reason, Submission, Timing, Trace, Window, WindowRule};
+use crate::recording::{Measured, Recording, RunTables, TimingTable, shown};
 use crate::tables::contents::Run;
 use crate::tables::{Table, execution_points, gpu_intervals, submission_map};
 
 use context::{kernels, shader_samples, state};
-use counted::{check, of_process, rows_of, without_nested};
+use counted::{check, of_process, without_nested};
 use labels::{EncoderList, Labels};
 use process::select;
 use window::{Scene, none_inside};
@@ -180,17 +178,21 @@ fn plural(count: u64, word: &str) -> String {
     }
 }
 
-/// Joins one run.
+/// Joins one run of a recording. The rows move into the trace, so that they need not be there twice.
 ///
 /// # Errors
 /// No such table or process, no submission left, or sums beyond 64 bits.
-pub fn join(input: &RunInput<'_>, timing: Timing) -> Result<Trace> {
-    joined(input, timing).map_err(|error| input.error(error))
+pub fn join(recording: &Recording, run: RunTables, options: &JoinOptions, timing: Timing) -> Result<Trace> {
+    joined(recording, run, options, timing).map_err(|error| error.with_origin(&recording.origin))
 }
 
-fn joined(input: &RunInput<'_>, timing: Timing) -> Result<Trace> {
-    let run = input.run;
-    let texts = &input.recording.texts;
+fn joined(recording: &Recording, mut run: RunTables, options: &JoinOptions, timing: Timing) -> Result<Trace> {
+    let input = &RunInput {
+        recording,
+        run: &run,
+        options,
+    };
+    let texts = &recording.texts;
     let Some(table) = input.table(timing) else {
         return Err(no_timing(
             &[*input],
@@ -209,9 +211,7 @@ fn joined(input: &RunInput<'_>, timing: Timing) -> Result<Trace> {
     let mut left_out = table.left_out.clone();
     let recorded = input.contents().and_then(|contents| contents.duration);
     let counted = of_process(table, &selection, timing, recorded, &mut left_out, &mut notes);
-    let total =
-        rows_of(table, &counted).try_fold(0u64, |sum, measured| sum.checked_add(measured.submission.duration.0));
-    if total.is_none() {
+    if counted.total.is_none() {
         return Err(Error::unfit(
             "the durations add up to more than 584 years: these are no GPU times",
         ));
@@ -237,21 +237,30 @@ fn joined(input: &RunInput<'_>, timing: Timing) -> Result<Trace> {
 
     let mut labels = Labels::new(texts);
     let mut names = texts.names.clone();
-    let mut encoder_list = EncoderList::new(input, &selection, &mut labels, &mut names);
-    if encoder_list.is_none() && run.encoders.is_some() {
+    let encoders = run.encoders.take();
+    let listed = encoders.is_some();
+    let mut encoder_list =
+        encoders.and_then(|encoders| EncoderList::new(encoders, &selection, &mut labels, &mut names));
+    if encoder_list.is_none() && listed {
         notes.push(Note::remark(
             "no_encoder_rows",
             "the encoders list has no row of this process: labels come from the GPU rows themselves",
         ));
     }
 
-    let mut submissions = Vec::with_capacity(counted.len());
     let mut gpu_names: BTreeMap<NameId, u64> = BTreeMap::new();
-    // A sum, so that the order of rows counts nowhere.
-    let fingerprint = table.measured.iter().fold(table.rows, |sum, measured| {
-        sum.wrapping_add(row_fingerprint(&measured.submission))
-    });
-    for measured in rows_of(table, &counted) {
+    let (rows_read, measured) = match timing {
+        Timing::Intervals => run.intervals.take(),
+        Timing::Points => run.points.take(),
+    }
+    .map_or((0, Vec::new()), |table| (table.rows, table.measured));
+    let mut counted = counted.into_iter().peekable();
+    let mut at = 0u32;
+    let (mut in_order, mut last_start) = (true, None);
+    let of_row = |measured: Measured| {
+        let here = at;
+        at += 1;
+        counted.next_if_eq(&here)?;
         let mut submission = measured.submission;
         if let Some(gpu) = measured.gpu {
             *gpu_names.entry(gpu).or_default() += 1;
@@ -259,26 +268,33 @@ fn joined(input: &RunInput<'_>, timing: Timing) -> Result<Trace> {
         if let Some(encoders) = &mut encoder_list {
             submission.label = encoders.label(&submission);
         }
-        submissions.push(submission);
-    }
+        in_order &= last_start.is_none_or(|last| last < submission.start);
+        last_start = Some(submission.start);
+        Some(submission)
+    };
+    // In the same memory, where a copy would need as much again.
+    let mut submissions: Vec<Submission> = measured.into_iter().filter_map(of_row).collect();
+    submissions.shrink_to_fit();
     notes.extend(encoder_list.iter().flat_map(EncoderList::notes));
 
     let submissions_in_process = submissions.len() as u64;
     let numbers = |s: &Submission| (s.start, s.end(), s.id, s.encoder, s.command_buffer, s.latency);
     // Rows that share every number are told apart by their texts, so that the order of the file's rows counts nowhere.
-    submissions.sort_unstable_by(|a, b| {
-        numbers(a)
-            .cmp(&numbers(b))
-            .then_with(|| names.get(a.channel).cmp(names.get(b.channel)))
-            .then_with(|| labels.texts_of(a.label, &names).cmp(&labels.texts_of(b.label, &names)))
-    });
+    if !in_order {
+        submissions.sort_unstable_by(|a, b| {
+            numbers(a)
+                .cmp(&numbers(b))
+                .then_with(|| names.get(a.channel).cmp(names.get(b.channel)))
+                .then_with(|| labels.texts_of(a.label, &names).cmp(&labels.texts_of(b.label, &names)))
+        });
+    }
     let scene = Scene {
-        run,
+        run: &run,
         texts,
         selection: &selection,
         submissions: &submissions,
     };
-    let mut window = window::resolve(&input.options.window, &scene)?;
+    let mut window = window::resolve(&options.window, &scene)?;
     notes.extend(window.iter_mut().flat_map(|window| std::mem::take(&mut window.notes)));
     let mut outside = (0u64, 0u64);
     if let Some(window) = &window {
@@ -300,7 +316,7 @@ fn joined(input: &RunInput<'_>, timing: Timing) -> Result<Trace> {
         let process = shown(&selection.shown);
         return Err(if outside.0 > 0 {
             Error::unfit(format!("no submission of {process} starts inside the window"))
-                .with_help(none_inside(&input.options.window))
+                .with_help(none_inside(&options.window))
         } else {
             Error::unfit(format!(
                 "no row of {process} can be counted: {}",
@@ -326,7 +342,12 @@ fn joined(input: &RunInput<'_>, timing: Timing) -> Result<Trace> {
                 .map(|(id, _)| *id)
         })
         .map(|id| names.get(id).to_owned());
-    let (shader_samples, shader_sampled_span) = shader_samples(run, texts, &selection);
+    let input = &RunInput {
+        recording,
+        run: &run,
+        options,
+    };
+    let (shader_samples, shader_sampled_span) = shader_samples(&run, texts, &selection);
     Ok(Trace {
         run: run.number,
         process: selection.shown.clone(),
@@ -338,31 +359,16 @@ fn joined(input: &RunInput<'_>, timing: Timing) -> Result<Trace> {
         window,
         window_found,
         submissions_in_process,
-        rows_read: table.rows,
+        rows_read,
         left_out,
         cross_check,
-        kernels: kernels(run, texts, &selection),
+        kernels: kernels(&run, texts, &selection),
         shader_timeline_rows: run.shader_samples.as_ref().map(|rows| rows.len() as u64),
         shader_samples,
         shader_sampled_span,
         state: state(input, &names, window),
-        notes: input.recording.notes.iter().cloned().chain(notes).collect(),
-        fingerprint,
+        notes: recording.notes.iter().cloned().chain(notes).collect(),
+        fingerprint: selection.fingerprint,
         names,
     })
-}
-
-/// A number that other times or ids hardly ever give (the mixing of splitmix64): two rows are told apart, and it is
-/// reckoned for each row of a trace. Ids that are not there count as what exports write for them.
-fn row_fingerprint(submission: &Submission) -> u64 {
-    let id = submission.id.map_or(u64::MAX, SubmissionId::get);
-    let encoder = submission.encoder.map_or(u64::MAX, EncoderId::get);
-    [submission.start.0, submission.duration.0, id, encoder]
-        .into_iter()
-        .fold(0, |before, value| {
-            let mixed = (before ^ value).wrapping_add(0x9e37_79b9_7f4a_7c15);
-            let mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-            let mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-            mixed ^ (mixed >> 31)
-        })
 }

@@ -43,6 +43,7 @@ pub(super) struct LabelGroups {
 }
 
 impl LabelGroups {
+    /// The group of a label.
     pub(super) fn get(&self, label: LabelId) -> u32 {
         let listed = usize::try_from(label.0).ok().and_then(|at| self.listed.get(at));
         listed.copied().unwrap_or(self.other)

@@ -1,10 +1,11 @@
 //! Every grouping of a trace at once: its submissions are walked and its values sorted once for all of them.
 
 use super::cells::{Cells, Grouping, place};
-use super::group::{Buckets, Key};
-use super::stats::stats_of;
-use super::{Group, Stats};
-use crate::model::Trace;
+use super::encoders::EncodersByLabel;
+use super::group::{Buckets, Key, is_real_label, key_of};
+use super::stats::{Numbers, stats_of};
+use super::{EncoderLabels, Group, Stats};
+use crate::model::{Timestamp, Trace};
 
 /// The numbers of one trace, as a whole and by each grouping.
 #[derive(Debug)]
@@ -17,6 +18,10 @@ pub(crate) struct Groupings {
     pub(crate) encoders: Vec<Group>,
     pub(crate) phases: Vec<Group>,
     pub(crate) channels: Vec<Group>,
+    /// How many encoders have a label; `None` without an encoders list.
+    pub(crate) encoder_labels: Option<EncoderLabels>,
+    /// When the last submission ends; `None` without submissions.
+    pub(crate) last_end: Option<Timestamp>,
 }
 
 impl Groupings {
@@ -30,15 +35,24 @@ impl Groupings {
             cells.by_label(trace, phases),
             cells.by_channel(trace),
         ];
-        let mut stats = stats_of(trace, &cells, &groupings).into_iter().map(Vec::into_iter);
+        let Numbers {
+            stats,
+            encoders,
+            last_end,
+        } = stats_of(trace, &cells, &groupings);
+        let mut stats = stats.into_iter().map(Vec::into_iter);
         let mut stats = || stats.next().unwrap_or_default();
         let [_, by_bucket, by_family, by_phase, by_channel] = groupings;
         Groupings {
             all: stats().next().unwrap_or_default(),
             buckets: groups(by_bucket, stats()).collect(),
-            encoders: labelled(trace, &cells, by_family, stats(), families),
-            phases: labelled(trace, &cells, by_phase, stats(), phases),
+            encoders: labelled(&cells, by_family, stats(), families, &encoders),
+            phases: labelled(&cells, by_phase, stats(), phases, &encoders),
             channels: sorted(groups(by_channel, stats()).collect()),
+            encoder_labels: encoders
+                .coverage(|label| is_real_label(key_of(phases, label)))
+                .map(|(all, labelled)| EncoderLabels { all, labelled }),
+            last_end,
         }
     }
 }
@@ -54,11 +68,11 @@ fn groups(grouping: Grouping, stats: impl Iterator<Item = Stats>) -> impl Iterat
 
 /// Groups by label, with what is known of their encoders and labels beside the numbers.
 fn labelled(
-    trace: &Trace,
     cells: &Cells,
     mut grouping: Grouping,
     stats: impl Iterator<Item = Stats>,
     keys: &[Key],
+    encoders: &EncodersByLabel,
 ) -> Vec<Group> {
     let of_label = grouping.of_label.take();
     let mut groups: Vec<Group> = groups(grouping, stats).collect();
@@ -68,17 +82,8 @@ fn labelled(
             group.coalesced |= key.coalesced;
         }
     }
-    if let Some(encoders) = &trace.encoders {
-        for group in &mut groups {
-            group.encoders_without_submission = Some((0, 0));
-        }
-        for encoder in encoders {
-            let group = group_of(encoder.label).and_then(|at| groups.get_mut(at));
-            if let Some((without, all)) = group.and_then(|group| group.encoders_without_submission.as_mut()) {
-                *all += 1;
-                *without += u64::from(!encoder.has_gpu_rows);
-            }
-        }
+    if let Some(of_label) = &of_label {
+        encoders.count_in(of_label, &mut groups);
     }
     // A label can be one of encoders without submissions only.
     groups.retain(|group| group.stats.submissions > 0);

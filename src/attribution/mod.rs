@@ -2,16 +2,17 @@
 //!
 //! `group` knows how a submission gets its key (bucket, encoder family, phase, channel), `groupings` makes the groups of
 //! all of them at once, `stats` the percentiles and the interval union, `kernels` the kernel families, `label_map` the
-//! names of phases across engines, `gaps` the time between submissions. `cells`, `radix` and `foremost` are what makes that linear in the submissions.
+//! names of phases across engines, `gaps` the time between submissions. `cells`, `ranked` and `foremost` are what makes that linear in the submissions.
 
 mod cells;
+mod encoders;
 pub(crate) mod foremost;
 pub mod gaps;
 pub mod group;
 pub(crate) mod groupings;
 pub mod kernels;
 pub mod label_map;
-mod radix;
+mod ranked;
 pub mod stats;
 
 #[cfg(test)]
@@ -73,6 +74,15 @@ pub struct Durations {
     pub min: Nanos,
     /// Longest.
     pub max: Nanos,
+}
+
+/// Label coverage of a trial.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct EncoderLabels {
+    /// Encoders of the process.
+    pub all: u64,
+    /// Those whose phase is neither `(unlabelled)` nor `(unknown)` nor `(ambiguous)`.
+    pub labelled: u64,
 }
 
 /// CPU to GPU latency of one trial and group, in ns.

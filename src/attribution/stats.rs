@@ -1,30 +1,49 @@
 //! Percentiles, the interval union, and the [`Stats`] of all groups of a grouping at once.
 //!
-//! Each kind of value is sorted once per trace and dealt out to the groups in order, so each group's list arrives
-//! sorted; busy time comes from one walk over the submissions, which are sorted by start. Nothing is hashed or sorted
-//! per group, and a submission's group is looked up by its cell.
+//! The submissions, which are sorted by start, are walked once: that gives sums and busy time, and every kind of value
+//! with the cell that it comes from. Each kind is sorted once per trace, and what a group needs of it follows from one more
+//! walk in rising order. Nothing is hashed or sorted per group, and a submission's groups are looked up by its cell.
 
 use super::cells::{Cells, Grouping, place};
-use super::radix::{self, Tagged};
+use super::encoders::EncodersByLabel;
+use super::ranked::Ranked;
 use super::{Durations, Latency, Stats};
-use crate::model::{CommandBufferId, EncoderId, Nanos, Submission, Trace, Window};
+use crate::model::{Nanos, Timestamp, Trace, Window};
 
 /// Median of sorted values: the middle one, or the mean of the middle two; `None` for none.
 pub fn median(sorted: &[u64]) -> Option<f64> {
-    let upper = *sorted.get(sorted.len() / 2)?;
-    if sorted.len() % 2 == 1 {
-        return Some(upper as f64);
-    }
-    let lower = *sorted.get((sorted.len() / 2).checked_sub(1)?)?;
-    // Half the distance is exact where a sum of large values would round.
-    Some(lower as f64 + (upper - lower) as f64 / 2.0)
+    let (lower, upper) = middle(sorted.len() as u64);
+    Some(between(at_rank(sorted, lower)?, at_rank(sorted, upper)?))
 }
 
 /// Percentile of sorted values by nearest rank: the smallest value that `percent` of all do not exceed;
 /// `None` for no values. `percent` is taken as at most 100.
 pub fn nearest_rank(sorted: &[u64], percent: u8) -> Option<u64> {
-    let rank = (usize::from(percent.min(100)) * sorted.len()).div_ceil(100);
-    sorted.get(rank.max(1) - 1).copied()
+    at_rank(sorted, rank_of(sorted.len() as u64, percent))
+}
+
+/// The value of a rank, which counts from 1.
+fn at_rank(sorted: &[u64], rank: u64) -> Option<u64> {
+    let place = usize::try_from(rank.checked_sub(1)?).ok()?;
+    sorted.get(place).copied()
+}
+
+/// Ranks, from 1, of the values in the middle of so many: the same twice for an odd number.
+fn middle(count: u64) -> (u64, u64) {
+    (count.div_ceil(2), count / 2 + 1)
+}
+
+/// Rank, from 1, of a percentile among so many values.
+fn rank_of(count: u64, percent: u8) -> u64 {
+    let percent = u128::from(percent.min(100));
+    let rank = (percent * u128::from(count)).div_ceil(100);
+    u64::try_from(rank).unwrap_or(count).max(1)
+}
+
+/// The mean of two values of which `upper` is not the smaller.
+fn between(lower: u64, upper: u64) -> f64 {
+    // Half the distance is exact where a sum of large values would round.
+    lower as f64 + (upper - lower) as f64 / 2.0
 }
 
 /// Length in ns of the union of `[start, end)` intervals (ns) inside the window; order does not matter.
@@ -57,240 +76,284 @@ impl Union {
     }
 }
 
-/// Statistics of the groups of each grouping, aligned with its keys.
-///
-/// One kind of value after the other is sorted and used by every grouping, so that only one is held twice at a time.
-pub(super) fn stats_of(trace: &Trace, cells: &Cells, groupings: &[Grouping]) -> Vec<Vec<Stats>> {
-    let mut all = sums(trace, cells, groupings);
-    let durations = ranked(trace, cells, |s| Some(s.duration.0));
-    for_each_group(&durations, cells, groupings, &mut all, |sorted, stats| {
-        stats.durations = durations_of(sorted, stats.total);
-    });
-    drop(durations);
-    let latencies = ranked(trace, cells, |s| s.latency.map(|latency| latency.0));
-    for_each_group(&latencies, cells, groupings, &mut all, |sorted, stats| {
-        stats.latency = latency_of(sorted)
-    });
-    drop(latencies);
-    let encoders = distinct_ids(trace, cells, |s| s.encoder.map(EncoderId::get));
-    for (grouping, groups) in groupings.iter().zip(&mut all) {
-        count_ids(&encoders, grouping, groups, |stats| &mut stats.encoders);
-    }
-    cpu_encode(trace, &encoders, groupings, &mut all);
-    drop(encoders);
-    let buffers = distinct_ids(trace, cells, |s| s.command_buffer.map(CommandBufferId::get));
-    for (grouping, groups) in groupings.iter().zip(&mut all) {
-        count_ids(&buffers, grouping, groups, |stats| &mut stats.command_buffers);
-    }
-    all
+/// What [`stats_of`] finds.
+#[derive(Debug)]
+pub(super) struct Numbers {
+    /// Of the groups of each grouping, aligned with its keys.
+    pub(super) stats: Vec<Vec<Stats>>,
+    pub(super) encoders: EncodersByLabel,
+    /// When the last submission ends.
+    pub(super) last_end: Option<Timestamp>,
 }
 
-/// Counts, totals and busy times.
-fn sums(trace: &Trace, cells: &Cells, groupings: &[Grouping]) -> Vec<Vec<Stats>> {
-    debug_assert!(
-        trace.submissions.is_sorted_by_key(|s| s.start),
-        "a trace is sorted by start"
-    );
-    let mut by_cell = vec![(0u64, 0u64); cells.count()];
-    let mut unions: Vec<Vec<Union>> = groupings
-        .iter()
-        .map(|grouping| vec![Union::default(); grouping.keys.len()])
-        .collect();
-    for (submission, &cell) in trace.submissions.iter().zip(&cells.of) {
-        let cell = place(cell);
-        if let Some((submissions, total)) = by_cell.get_mut(cell) {
-            *submissions += 1;
-            *total = total.saturating_add(submission.duration.0);
+/// Statistics of the groups of each grouping, and the trace's encoders by label.
+///
+/// One walk over the submissions takes everything out of them; what remains needs only the values in their order.
+pub(super) fn stats_of(trace: &Trace, cells: &Cells, groupings: &[Grouping]) -> Numbers {
+    let slots = Slots::new(cells, groupings);
+    let mut walked = Walked::new(trace, cells, &slots);
+    let spare = &mut Vec::new();
+
+    let counts = slots.add_up(walked.by_cell.iter().map(|cell| cell.submissions));
+    let totals = slots.add_up(walked.by_cell.iter().map(|cell| cell.total));
+    let latencies = slots.add_up(walked.by_cell.iter().map(|cell| cell.latencies));
+    walked.durations.sort(spare);
+    let durations = order_statistics(&walked.durations, &slots, &counts, |n| {
+        let (lower, upper) = middle(n);
+        [1, lower, upper, rank_of(n, 95), rank_of(n, 99), n]
+    });
+    walked.durations = Ranked::new(0, 0);
+    walked.latencies.sort(spare);
+    let waits = order_statistics(&walked.latencies, &slots, &latencies, |n| {
+        let (lower, upper) = middle(n);
+        [lower, upper, rank_of(n, 95)]
+    });
+    walked.latencies = Ranked::new(0, 0);
+    walked.command_buffers.sort(spare);
+    let command_buffers = distinct_ids(&walked.command_buffers, &slots);
+    walked.command_buffers = Ranked::new(0, 0);
+    walked.encoders.sort(spare);
+    let with_encoders = distinct_ids(&walked.encoders, &slots);
+    let encoders = EncodersByLabel::new(trace, &walked.encoders);
+
+    let mut flat = (0..slots.groups).map(|group| {
+        let at = |values: &[u64]| values.get(group).copied().unwrap_or_default();
+        let (submissions, total) = (at(&counts), Nanos(at(&totals)));
+        Stats {
+            submissions,
+            total,
+            busy: Nanos(walked.unions.get(group).map_or(0, |union| union.length)),
+            durations: durations.get(group).copied().flatten().map(|values| {
+                let [min, lower, upper, p95, p99, max] = values;
+                Durations {
+                    mean: total.0 as f64 / submissions as f64,
+                    p50: between(lower, upper),
+                    p95: Nanos(p95),
+                    p99: Nanos(p99),
+                    min: Nanos(min),
+                    max: Nanos(max),
+                }
+            }),
+            encoders: with_encoders.as_deref().map(at),
+            command_buffers: command_buffers.as_deref().map(at),
+            cpu_encode: None,
+            latency: waits.get(group).copied().flatten().map(|[lower, upper, p95]| Latency {
+                samples: at(&latencies),
+                p50: between(lower, upper),
+                p95: Nanos(p95),
+            }),
         }
-        let (start, end) = (submission.start.0, submission.end().0);
-        for (grouping, unions) in groupings.iter().zip(&mut unions) {
-            if let Some(union) = grouping
-                .of_cell
-                .get(cell)
-                .and_then(|&group| unions.get_mut(place(group)))
-            {
-                union.add(start, end, trace.window);
-            }
-        }
-    }
-    let groups_of = |(grouping, unions): (&Grouping, Vec<Union>)| {
-        let busy = |union: Union| Stats {
-            busy: Nanos(union.length),
-            ..Stats::default()
-        };
-        let mut groups: Vec<Stats> = unions.into_iter().map(busy).collect();
-        for (&group, &(submissions, total)) in grouping.of_cell.iter().zip(&by_cell) {
-            if let Some(stats) = groups.get_mut(place(group)) {
-                stats.submissions += submissions;
-                stats.total.0 = stats.total.0.saturating_add(total);
-            }
+    });
+    let of_grouping = |grouping: &Grouping| {
+        let mut groups: Vec<Stats> = flat.by_ref().take(grouping.keys.len()).collect();
+        if let Some(of_label) = &grouping.of_label {
+            encoders.add_encode_times(of_label, &mut groups);
         }
         groups
     };
-    groupings.iter().zip(unions).map(groups_of).collect()
+    Numbers {
+        stats: groupings.iter().map(of_grouping).collect(),
+        encoders,
+        last_end: walked.last_end,
+    }
 }
 
-/// The values that submissions have, in their order.
-fn ranked(trace: &Trace, cells: &Cells, value: impl Fn(&Submission) -> Option<u64>) -> Vec<Tagged> {
-    let mut ranked: Vec<Tagged> = Vec::with_capacity(trace.submissions.len());
-    let submissions = trace.submissions.iter().zip(&cells.of);
-    ranked.extend(submissions.filter_map(|(s, &cell)| Some(Tagged { value: value(s)?, cell })));
-    radix::sort(&mut ranked);
-    ranked
+/// A sum of times that may be absent and one that is there.
+pub(super) fn saturating_sum(sum: Option<Nanos>, ns: u64) -> Nanos {
+    Nanos(sum.unwrap_or_default().0.saturating_add(ns))
 }
 
-/// Gives each group of each grouping its values, which arrive in their order because all of them are in order.
-fn for_each_group(
-    ranked: &[Tagged],
-    cells: &Cells,
-    groupings: &[Grouping],
-    all: &mut [Vec<Stats>],
-    mut set: impl FnMut(&[u64], &mut Stats),
-) {
-    let mut by_cell = vec![0usize; cells.count()];
-    for tagged in ranked {
-        if let Some(count) = by_cell.get_mut(place(tagged.cell)) {
-            *count += 1;
+/// The groups of all groupings in one row, those of the first grouping first.
+struct Slots {
+    /// For each cell its group in every grouping.
+    of_cell: Vec<usize>,
+    groupings: usize,
+    groups: usize,
+}
+
+impl Slots {
+    fn new(cells: &Cells, groupings: &[Grouping]) -> Self {
+        let mut of_cell = vec![0; cells.count() * groupings.len()];
+        let mut groups = 0;
+        for (nth, grouping) in groupings.iter().enumerate() {
+            let slots = of_cell.iter_mut().skip(nth).step_by(groupings.len());
+            for (slot, &group) in slots.zip(&grouping.of_cell) {
+                *slot = groups + place(group);
+            }
+            groups += grouping.keys.len();
+        }
+        Slots {
+            of_cell,
+            groupings: groupings.len(),
+            groups,
         }
     }
-    let mut dealt = vec![0; ranked.len()];
-    for (grouping, groups) in groupings.iter().zip(all) {
-        if let [whole] = groups.as_mut_slice() {
-            for (slot, tagged) in dealt.iter_mut().zip(ranked) {
-                *slot = tagged.value;
-            }
-            set(&dealt, whole);
-            continue;
-        }
-        let mut ends = vec![0usize; groups.len()];
-        for (&group, count) in grouping.of_cell.iter().zip(&by_cell) {
-            if let Some(end) = ends.get_mut(place(group)) {
-                *end += count;
-            }
-        }
-        let mut before = 0;
-        for end in &mut ends {
-            before += std::mem::replace(end, before);
-        }
-        for tagged in ranked {
-            let group = grouping.of_cell.get(place(tagged.cell));
-            if let Some(end) = group.and_then(|&group| ends.get_mut(place(group))) {
-                if let Some(slot) = dealt.get_mut(*end) {
-                    *slot = tagged.value;
+
+    #[inline]
+    fn of(&self, cell: u32) -> &[usize] {
+        let first = place(cell) * self.groupings;
+        self.of_cell.get(first..first + self.groupings).unwrap_or_default()
+    }
+
+    /// Sums by group of what each cell has.
+    fn add_up(&self, by_cell: impl Iterator<Item = u64>) -> Vec<u64> {
+        let mut sums = vec![0u64; self.groups];
+        for (slots, value) in self.of_cell.chunks_exact(self.groupings.max(1)).zip(by_cell) {
+            for slot in slots {
+                if let Some(sum) = sums.get_mut(*slot) {
+                    *sum = sum.saturating_add(value);
                 }
-                *end += 1;
             }
         }
-        let mut start = 0;
-        for (stats, end) in groups.iter_mut().zip(ends) {
-            set(dealt.get(start..end).unwrap_or_default(), stats);
-            start = end;
-        }
+        sums
     }
 }
 
-/// The ids of submissions, in their order, each once per cell.
-fn distinct_ids(trace: &Trace, cells: &Cells, id: impl Fn(&Submission) -> Option<u64>) -> Vec<Tagged> {
-    let mut ids = ranked(trace, cells, id);
-    // Not all repeats: those of one id need not be together when it has several cells.
-    ids.dedup();
-    ids
+/// What one walk over the submissions gives.
+struct Walked {
+    by_cell: Vec<CellSums>,
+    /// By group of [`Slots`].
+    unions: Vec<Union>,
+    durations: Ranked,
+    latencies: Ranked,
+    encoders: Ranked,
+    command_buffers: Ranked,
+    last_end: Option<Timestamp>,
 }
 
-/// Distinct ids per group; nothing when no submission of the trace has such an id.
-fn count_ids(
-    ids: &[Tagged],
-    grouping: &Grouping,
-    groups: &mut [Stats],
-    count: impl Fn(&mut Stats) -> &mut Option<u64>,
-) {
+#[derive(Debug, Clone, Copy, Default)]
+struct CellSums {
+    submissions: u64,
+    total: u64,
+    latencies: u64,
+}
+
+impl Walked {
+    fn new(trace: &Trace, cells: &Cells, slots: &Slots) -> Self {
+        debug_assert!(
+            trace.submissions.is_sorted_by_key(|s| s.start),
+            "a trace is sorted by start"
+        );
+        let ranked = || Ranked::new(cells.count(), trace.submissions.len());
+        let mut walked = Walked {
+            by_cell: vec![CellSums::default(); cells.count()],
+            unions: vec![Union::default(); slots.groups],
+            durations: ranked(),
+            latencies: ranked(),
+            encoders: ranked(),
+            command_buffers: ranked(),
+            last_end: None,
+        };
+        for (submission, &cell) in trace.submissions.iter().zip(&cells.of) {
+            let duration = submission.duration.0;
+            if let Some(sums) = walked.by_cell.get_mut(place(cell)) {
+                sums.submissions += 1;
+                sums.total = sums.total.saturating_add(duration);
+                sums.latencies += u64::from(submission.latency.is_some());
+            }
+            let (start, end) = (submission.start.0, submission.end().0);
+            for slot in slots.of(cell) {
+                if let Some(union) = walked.unions.get_mut(*slot) {
+                    union.add(start, end, trace.window);
+                }
+            }
+            walked.last_end = walked.last_end.max(Some(submission.end()));
+            walked.durations.push(duration, cell);
+            if let Some(Nanos(latency)) = submission.latency {
+                walked.latencies.push(latency, cell);
+            }
+            if let Some(encoder) = submission.encoder {
+                walked.encoders.push(encoder.get(), cell);
+            }
+            if let Some(command_buffer) = submission.command_buffer {
+                walked.command_buffers.push(command_buffer.get(), cell);
+            }
+        }
+        walked
+    }
+}
+
+/// For each group the values of certain ranks among its own; `None` for a group without a value.
+///
+/// `counts`: how many values each group has. `ranks`: the ranks wanted of so many values, from 1 and in rising order.
+/// All values pass in rising order, so a group need only count its own until the next rank that is wanted.
+fn order_statistics<const N: usize>(
+    ranked: &Ranked,
+    slots: &Slots,
+    counts: &[u64],
+    ranks: impl Fn(u64) -> [u64; N],
+) -> Vec<Option<[u64; N]>> {
+    struct Wanted<const N: usize> {
+        ranks: [u64; N],
+        /// How many are found.
+        met: usize,
+        values: [u64; N],
+    }
+    let mut wanted: Vec<Wanted<N>> = counts
+        .iter()
+        .map(|count| Wanted {
+            ranks: ranks(*count),
+            met: 0,
+            values: [0; N],
+        })
+        .collect();
+    // How many values of the group are still to pass, the wanted one included.
+    let mut until: Vec<u64> = wanted
+        .iter()
+        .map(|group| group.ranks.first().copied().unwrap_or(u64::MAX))
+        .collect();
+    let mut found = |group: usize, value: u64| -> u64 {
+        let Some(group) = wanted.get_mut(group) else {
+            return u64::MAX;
+        };
+        while let (Some(rank), Some(slot)) = (group.ranks.get(group.met), group.values.get_mut(group.met)) {
+            *slot = value;
+            group.met += 1;
+            match group.ranks.get(group.met) {
+                Some(next) if next > rank => return next - rank,
+                Some(_) => {}
+                None => break,
+            }
+        }
+        u64::MAX
+    };
+    ranked.for_each(|value, cell| {
+        for slot in slots.of(cell) {
+            if let Some(until) = until.get_mut(*slot) {
+                *until -= 1;
+                if *until == 0 {
+                    *until = found(*slot, value);
+                }
+            }
+        }
+    });
+    wanted
+        .into_iter()
+        .map(|group| (group.met == N).then_some(group.values))
+        .collect()
+}
+
+/// Distinct ids per group; `None` when no submission of the trace has such an id.
+fn distinct_ids(ids: &Ranked, slots: &Slots) -> Option<Vec<u64>> {
     if ids.is_empty() {
-        return;
+        return None;
     }
-    let mut met = vec![0u64; groups.len()];
-    // Equal ids stand together, so a group needs to know only the one that it met last: by where that id begins.
-    let mut last = vec![usize::MAX; groups.len()];
-    let mut before = None;
-    let mut first = 0;
-    for (at, tagged) in ids.iter().enumerate() {
-        if before != Some(tagged.value) {
-            before = Some(tagged.value);
-            first = at;
+    // Equal ids stand together, so beside its count a group needs to know only the one that it met last, by its number.
+    let mut met = vec![(0u64, 0u64); slots.groups];
+    let (mut before, mut number) = (None, 0);
+    ids.for_each(|id, cell| {
+        if before != Some(id) {
+            before = Some(id);
+            number += 1;
         }
-        let group = grouping.of_cell.get(place(tagged.cell)).map(|&group| place(group));
-        if let Some((met, last)) = group.and_then(|group| Some((met.get_mut(group)?, last.get_mut(group)?))) {
-            *met += u64::from(*last != first);
-            *last = first;
-        }
-    }
-    for (stats, met) in groups.iter_mut().zip(met) {
-        *count(stats) = Some(met);
-    }
-}
-
-/// CPU encoding time per group, of encoders with a counted submission. `None` without an encoders list, and
-/// for a group none of whose encoders has such a time.
-fn cpu_encode(trace: &Trace, counted: &[Tagged], groupings: &[Grouping], all: &mut [Vec<Stats>]) {
-    let mut listed = Listed { counted, at: 0 };
-    for encoder in trace.encoders.iter().flatten() {
-        let Some(Nanos(ns)) = encoder.cpu_encode else { continue };
-        if !listed.has(encoder.id.get()) {
-            continue;
-        }
-        for (grouping, groups) in groupings.iter().zip(&mut *all) {
-            let group = grouping.of_label.as_ref().map(|groups| groups.get(encoder.label));
-            if let Some(stats) = group.and_then(|group| groups.get_mut(place(group))) {
-                let Nanos(before) = stats.cpu_encode.unwrap_or_default();
-                stats.cpu_encode = Some(Nanos(before.saturating_add(ns)));
+        for slot in slots.of(cell) {
+            if let Some((met, last)) = met.get_mut(*slot) {
+                *met += u64::from(*last != number);
+                *last = number;
             }
         }
-    }
-}
-
-/// Looks ids up that mostly come in an order, up or down: each is sought near the one before.
-struct Listed<'a> {
-    counted: &'a [Tagged],
-    at: usize,
-}
-
-impl Listed<'_> {
-    fn has(&mut self, id: u64) -> bool {
-        let mut step = 1;
-        // Widen around the last place until the id lies between both ends.
-        let (mut low, mut high) = (self.at, self.at);
-        let value = |at: usize| self.counted.get(at).map(|tagged| tagged.value);
-        while low > 0 && value(low).is_none_or(|value| value >= id) {
-            low = low.saturating_sub(step);
-            step *= 2;
-        }
-        step = 1;
-        while value(high).is_some_and(|value| value < id) {
-            high = high.saturating_add(step);
-            step *= 2;
-        }
-        let near = self.counted.get(low..high.saturating_add(1).min(self.counted.len()));
-        self.at = low + near.unwrap_or_default().partition_point(|tagged| tagged.value < id);
-        value(self.at) == Some(id)
-    }
-}
-
-fn durations_of(sorted: &[u64], total: Nanos) -> Option<Durations> {
-    Some(Durations {
-        mean: total.0 as f64 / sorted.len() as f64,
-        p50: median(sorted)?,
-        p95: Nanos(nearest_rank(sorted, 95)?),
-        p99: Nanos(nearest_rank(sorted, 99)?),
-        min: Nanos(*sorted.first()?),
-        max: Nanos(*sorted.last()?),
-    })
-}
-
-fn latency_of(sorted: &[u64]) -> Option<Latency> {
-    Some(Latency {
-        samples: sorted.len() as u64,
-        p50: median(sorted)?,
-        p95: Nanos(nearest_rank(sorted, 95)?),
-    })
+    });
+    Some(met.into_iter().map(|(met, _)| met).collect())
 }
 
 #[cfg(test)]
@@ -301,7 +364,8 @@ mod tests {
 
     fn all(trace: &Trace) -> Stats {
         let cells = Cells::new(trace, &Buckets::default());
-        stats_of(trace, &cells, &[cells.whole()]).pop().unwrap().pop().unwrap()
+        let mut groupings = stats_of(trace, &cells, &[cells.whole()]).stats;
+        groupings.pop().unwrap().pop().unwrap()
     }
 
     #[test]

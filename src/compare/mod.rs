@@ -37,7 +37,9 @@ pub use words::headline;
 
 use std::collections::{BTreeMap, HashMap};
 
-use crate::attribution::{Buckets, Gaps, Group, KernelFamilies, LabelMap, LabelMatches, SlowSubmission, Stats};
+use crate::attribution::{
+    Buckets, EncoderLabels, Gaps, Group, KernelFamilies, LabelMap, LabelMatches, SlowSubmission, Stats,
+};
 use crate::error::{Error, Result};
 use crate::model::{
     CrossCheck, LeftOut, Nanos, Note, Process, RecordingState, ShaderSamples, Timestamp, Timing, Window, WindowFound,
@@ -107,15 +109,6 @@ pub struct Trial {
     pub notes: Vec<Note>,
     /// See [`Trace::fingerprint`](crate::model::Trace::fingerprint).
     pub fingerprint: u64,
-}
-
-/// Label coverage of a trial.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct EncoderLabels {
-    /// Encoders of the process.
-    pub all: u64,
-    /// Those whose phase is neither `(unlabelled)` nor `(unknown)` nor `(ambiguous)`.
-    pub labelled: u64,
 }
 
 /// All trials of one thing.

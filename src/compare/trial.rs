@@ -2,7 +2,7 @@
 
 use std::cmp::Reverse;
 
-use super::{EncoderLabels, Trial};
+use super::Trial;
 use crate::attribution::foremost::foremost;
 use crate::attribution::gaps::gaps_between;
 use crate::attribution::group::{Key, family_keys, key_of, phase_keys};
@@ -47,13 +47,14 @@ impl Trial {
             all: groupings.all,
             window: trace.window,
             window_found: trace.window_found,
-            first_start: trace.submissions.iter().map(|s| s.start).min(),
-            last_end: trace.submissions.iter().map(Submission::end).max(),
+            // A trace is sorted by start.
+            first_start: trace.submissions.first().map(|s| s.start),
+            last_end: groupings.last_end,
             buckets: groupings.buckets,
             encoders: groupings.encoders,
             phases: groupings.phases,
             channels: groupings.channels,
-            encoder_labels: encoder_labels(trace, &phases),
+            encoder_labels: groupings.encoder_labels,
             labelled_total,
             label_matches: label_matches(trace, &options.phase_names),
             kernels: trace
@@ -72,18 +73,6 @@ impl Trial {
             fingerprint: trace.fingerprint,
         }
     }
-}
-
-fn encoder_labels(trace: &Trace, phases: &[Key]) -> Option<EncoderLabels> {
-    let encoders = trace.encoders.as_ref()?;
-    let labelled = encoders
-        .iter()
-        .filter(|encoder| is_real_label(key_of(phases, encoder.label)))
-        .count();
-    Some(EncoderLabels {
-        all: encoders.len() as u64,
-        labelled: labelled as u64,
-    })
 }
 
 /// The longest submissions, longest first, then in the order of their starts.

@@ -14,6 +14,15 @@ const TICK: u64 = 42;
 /// Places of rows in a timing table: a few bytes each, where a copy of the rows would double the memory.
 pub(super) type Counted = Vec<u32>;
 
+/// The rows of a process, before those that repeat others are left out.
+pub(super) struct OfProcess {
+    pub(super) rows: Counted,
+    /// Sum of the durations in ns; `None` beyond 64 bits.
+    pub(super) total: Option<u64>,
+    /// Whether a row lies below another, so that it may repeat one.
+    nested: bool,
+}
+
 fn row_at(table: &TimingTable, at: u32) -> Option<&Measured> {
     usize::try_from(at).ok().and_then(|at| table.measured.get(at))
 }
@@ -30,9 +39,19 @@ pub(super) fn of_process(
     recorded: Option<Nanos>,
     left_out: &mut LeftOut,
     notes: &mut Vec<Note>,
-) -> Counted {
+) -> OfProcess {
     let rows = if timing == Timing::Points { 2 } else { 1 };
-    let mut counted = Vec::new();
+    let mut of_process = OfProcess {
+        rows: Vec::with_capacity(table.measured.len()),
+        total: Some(0),
+        nested: false,
+    };
+    let mut count = |at: u32, measured: &Measured| {
+        of_process.rows.push(at);
+        let duration = measured.submission.duration.0;
+        of_process.total = of_process.total.and_then(|total| total.checked_add(duration));
+        of_process.nested |= measured.depth > 0;
+    };
     let mut late = 0u64;
     for (at, measured) in (0u32..).zip(&table.measured) {
         let chosen = selection.has(measured.process);
@@ -43,7 +62,7 @@ pub(super) fn of_process(
             late += u64::from(chosen);
             Reason::Invalid
         } else if selection.all {
-            counted.push(at);
+            count(at, measured);
             continue;
         } else if !measured.mapped {
             Reason::NoMapping
@@ -52,7 +71,7 @@ pub(super) fn of_process(
         } else if !chosen {
             Reason::OtherProcess
         } else {
-            counted.push(at);
+            count(at, measured);
             continue;
         };
         left_out.add(reason, rows, duration);
@@ -66,18 +85,19 @@ pub(super) fn of_process(
             ),
         ));
     }
-    counted
+    of_process
 }
 
 /// Leaves out rows that repeat a shallower row of the same process, channel and encoder.
 pub(super) fn without_nested(
     table: &TimingTable,
     texts: &Texts,
-    mut counted: Counted,
+    of_process: OfProcess,
     timing: Timing,
     left_out: &mut LeftOut,
 ) -> Counted {
-    if timing == Timing::Points || rows_of(table, &counted).all(|measured| measured.depth == 0) {
+    let mut counted = of_process.rows;
+    if timing == Timing::Points || !of_process.nested {
         return counted;
     }
     // One pid is one process, whatever the rows call it.

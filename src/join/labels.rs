@@ -2,8 +2,8 @@
 
 use std::collections::HashMap;
 
+use super::plural;
 use super::process::Selection;
-use super::{RunInput, plural};
 use crate::model::{CommandBufferId, Encoder, EncoderId, Label, LabelId, NameId, Names, Nanos, Note, Submission};
 use crate::tables::Texts;
 use crate::tables::encoders::EncoderRow;
@@ -58,6 +58,8 @@ pub(super) struct EncoderList {
     last: usize,
     no_encoder: LabelId,
     ambiguous: LabelId,
+    /// Encoders with several rows that differ.
+    ambiguous_ids: u64,
     differing_buffers: u64,
 }
 
@@ -69,12 +71,11 @@ struct ListedEncoder {
 impl EncoderList {
     /// `None` when the trace has no encoder row of the process.
     pub(super) fn new(
-        input: &RunInput<'_>,
+        rows: Vec<EncoderRow>,
         selection: &Selection,
         labels: &mut Labels<'_>,
         names: &mut Names,
     ) -> Option<EncoderList> {
-        let rows = encoder_rows(input, selection)?;
         let empty = names.intern("");
         let (no_encoder, ambiguous) = (labels.id(Label::NoEncoder), labels.id(Label::Ambiguous));
         // Labels are numbered in the order of the rows, and each is looked up once.
@@ -89,7 +90,7 @@ impl EncoderList {
                 })
             })
         };
-        let new = |(row, id): (&EncoderRow, EncoderId), label: LabelId| ListedEncoder {
+        let new = |row: &EncoderRow, id: EncoderId, label: LabelId| ListedEncoder {
             encoder: Encoder {
                 id,
                 label,
@@ -98,16 +99,29 @@ impl EncoderList {
             },
             command_buffer: row.command_buffer,
         };
-        let mut listed: Vec<ListedEncoder> = Vec::with_capacity(rows.len());
-        listed.extend(rows.iter().filter_map(|row| Some(new((row, row.id?), label(row)))));
+        let mut any = false;
+        let of_row = |row: EncoderRow| {
+            if !selection.has(row.process) {
+                return None;
+            }
+            any = true;
+            Some(new(&row, row.id?, label(&row)))
+        };
+        // In the same memory: there can be as many encoders as submissions.
+        let mut listed: Vec<ListedEncoder> = rows.into_iter().filter_map(of_row).collect();
+        if !any {
+            return None;
+        }
         // Stable: of the rows of one id, the first one's place counts.
         listed.sort_by_key(|listed| listed.encoder.id);
+        let mut ambiguous_ids = 0u64;
         listed.dedup_by(|later, first| {
             if later.encoder.id != first.encoder.id {
                 return false;
             }
             // Another label, or the same in another command buffer: nobody can say which encoder is meant.
             if first.encoder.label != later.encoder.label || first.command_buffer != later.command_buffer {
+                ambiguous_ids += u64::from(first.encoder.label != ambiguous);
                 first.encoder.label = ambiguous;
                 first.command_buffer = None;
             }
@@ -122,6 +136,7 @@ impl EncoderList {
             last: 0,
             no_encoder,
             ambiguous,
+            ambiguous_ids,
             differing_buffers: 0,
         })
     }
@@ -159,12 +174,7 @@ impl EncoderList {
             );
             notes.push(Note::warning("command_buffer_differs", text));
         }
-        let text = match self
-            .listed
-            .iter()
-            .filter(|listed| listed.encoder.label == self.ambiguous)
-            .count()
-        {
+        let text = match self.ambiguous_ids {
             0 => return notes,
             1 => "1 encoder id has several rows with different labels: they are not used".to_owned(),
             several => format!("{several} encoder ids have several rows with different labels: they are not used"),
@@ -177,16 +187,4 @@ impl EncoderList {
     pub(super) fn into_encoders(self) -> Vec<Encoder> {
         self.listed.into_iter().map(|listed| listed.encoder).collect()
     }
-}
-
-/// The rows of the encoders list that belong to the process; `None` when there are none.
-fn encoder_rows<'a>(input: &RunInput<'a>, selection: &Selection) -> Option<Vec<&'a EncoderRow>> {
-    let rows: Vec<_> = input
-        .run
-        .encoders
-        .as_ref()?
-        .iter()
-        .filter(|row| selection.has(row.process))
-        .collect();
-    (!rows.is_empty()).then_some(rows)
 }

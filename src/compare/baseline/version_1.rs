@@ -7,9 +7,9 @@ use sha2::{Digest, Sha256};
 
 use super::{Baseline, refuse};
 use crate::attribution::{
-    Buckets, Durations, Gap, GapBand, Gaps, Group, KernelFamilies, Latency, SlowSubmission, Stats,
+    Buckets, Durations, EncoderLabels, Gap, GapBand, Gaps, Group, KernelFamilies, Latency, SlowSubmission, Stats,
 };
-use crate::compare::{self, EncoderLabels, Trial};
+use crate::compare::{self, Trial};
 use crate::error::Result;
 use crate::model::{
     self, LeftOut, Nanos, Note, Process, Reason, RecordingState, StateTime, Timestamp, Timing, WindowFound, WindowRule,
