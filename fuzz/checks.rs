@@ -323,7 +323,7 @@ pub fn compared(recording: &Recording, view: &View) -> Result<Comparison, Error>
 
 fn check(trace: &Trace, trial: &Trial) {
     let rows_each = match trace.timing {
-        Timing::Intervals => 1,
+        Timing::Intervals | Timing::Live => 1,
         Timing::Points => 2,
     };
     let counted = trace.submissions.len() as u64;

@@ -6,7 +6,7 @@ use std::io::Read;
 use trace_attr::error::{Error, Result};
 use trace_attr::source;
 use trace_attr::tables::TYPES;
-use trace_attr::xml::{Cell, ColumnIndex, ExportReader, Keep, Part, Row};
+use trace_attr::xml::{Blocks, Cell, ColumnIndex, ExportReader, Keep, NotSplit, Part, Row};
 
 /// Gives at most so many bytes at a time.
 struct Pieces<'a> {
@@ -56,6 +56,103 @@ fn walk<A: Read, B: Read>(mut scanned: ExportReader<A>, mut plain: ExportReader<
         }
         assert_eq!(scanned.position(), plain.position());
     }
+}
+
+/// Reads the bytes by one thread, and in blocks of so many bytes by several; panics where the blocks give something else.
+/// Returns how many rows came in blocks, or that the document was not for several threads.
+pub fn agree_in_blocks(bytes: &[u8], block: usize, first_rows: usize) -> std::result::Result<u64, NotSplit> {
+    let mut split = 0;
+    for keep in [Keep::Types(TYPES), Keep::All, Keep::Types(&[])] {
+        let reader = || source::decode(bytes).map(|input| ExportReader::new(input, keep));
+        let (Ok(one), Ok(several)) = (reader(), reader()) else {
+            return Err(NotSplit);
+        };
+        let (rows, in_blocks) = rows_in_blocks(several, block, first_rows)?;
+        let by_one =
+            rows_by_one(one).unwrap_or_else(|error| panic!("read in blocks, but not by one: {}", told(&error)));
+        assert_eq!(rows.len(), by_one.len());
+        for (in_blocks, by_one) in rows.iter().zip(&by_one) {
+            assert_eq!(in_blocks, by_one);
+        }
+        split += in_blocks;
+    }
+    Ok(split)
+}
+
+fn rows_by_one<R: Read>(mut reader: ExportReader<R>) -> Result<Vec<String>> {
+    let mut rows = Vec::new();
+    while let Some(part) = reader.next_part()? {
+        rows.push(described(&part));
+        while let Some(row) = reader.read_row()? {
+            rows.push(whole(&row));
+        }
+    }
+    Ok(rows)
+}
+
+/// Every table and row, and how many rows came in blocks.
+fn rows_in_blocks<R: Read>(
+    mut reader: ExportReader<R>,
+    bytes: usize,
+    first_rows: usize,
+) -> std::result::Result<(Vec<String>, u64), NotSplit> {
+    let mut rows = Vec::new();
+    let mut in_blocks = 0;
+    let not_split = |_: Error| NotSplit;
+    while let Some(part) = reader.next_part().map_err(not_split)? {
+        let is_table = matches!(part, Part::Table { .. });
+        rows.push(described(&part));
+        for _ in 0..first_rows {
+            if let Some(row) = reader.read_row().map_err(not_split)? {
+                rows.push(whole(&row));
+            }
+        }
+        if is_table {
+            let parse = |block: &mut trace_attr::xml::BlockRows<'_>| {
+                let mut rows = Vec::with_capacity(block.len());
+                while let Some(row) = block.next_row() {
+                    rows.push(whole(&row));
+                }
+                Some(rows)
+            };
+            match reader.split(Blocks { threads: 3, bytes }, parse, |part| rows.extend(part)) {
+                Ok(count) => in_blocks += count,
+                Err(NotSplit) => return Err(NotSplit),
+            }
+        }
+        while let Some(row) = reader.read_row().map_err(not_split)? {
+            rows.push(whole(&row));
+        }
+    }
+    Ok((rows, in_blocks))
+}
+
+fn described(part: &Part<'_>) -> String {
+    match part {
+        Part::Contents(root) => format!("{root:?}"),
+        Part::Table { schema, run } => {
+            let columns = schema.columns().iter();
+            let columns: Vec<_> = columns.map(|column| (&column.mnemonic, &column.kind)).collect();
+            format!("{} {columns:?} {run:?}", schema.name())
+        }
+    }
+}
+
+/// Every cell of a row with all its parts.
+fn whole(row: &Row<'_>) -> String {
+    fn push(cell: Cell<'_>, out: &mut String) {
+        out.push_str(&format!("{} {:?} (", cell.name(), cell.kind()));
+        for part in cell.children() {
+            push(part, out);
+        }
+        out.push(')');
+    }
+    let mut out = String::new();
+    let columns = row.schema().columns().iter();
+    for at in columns.filter_map(|column| row.schema().opt_column(&column.mnemonic)) {
+        push(row.cell(at), &mut out);
+    }
+    out
 }
 
 /// Columns of the table that follows; `None` at the end, good or bad.

@@ -1,19 +1,21 @@
 //! The way through the house: inputs are read, joined, attributed and compared.
 //!
 //! What goes in is a [`Request`] (inputs of one or two sides and how to look at them); what comes out is a
-//! [`Comparison`] and, when the user asked to go on without them, the inputs that could not be used.
+//! [`Comparison`] and, when the user asked to go on without them, the inputs that could not be used. `inputs` reads them.
 
-use std::collections::{HashMap, HashSet};
-use std::path::{Path, PathBuf};
+mod inputs;
+mod live;
+
+use std::path::PathBuf;
 
 use crate::attribution::MappedSide;
 use crate::compare::{Baseline, CompareOptions, Comparison, Settings, Side, Trial, TrialOptions, compare};
 use crate::error::{Error, Result};
 use crate::join::{JoinOptions, ProcessChoice, RunInput, TimingChoice, choose_timing, join};
-use crate::model::{Note, Timing, WindowSpan};
-use crate::parallel::{Jobs, in_order};
-use crate::recording::{Progress, ReadOptions, Recording, RunTables, read_recording};
-use crate::source::Source;
+use crate::model::{Note, Timing};
+use crate::parallel::in_order;
+use crate::recording::{Progress, ReadOptions, Recording, RunTables};
+use inputs::{Content, ReadInput, paths, read_all, shown_inputs};
 
 /// One side, as asked for.
 #[derive(Debug, Clone, Default)]
@@ -76,14 +78,10 @@ pub fn analyse(request: &Request, progress: &dyn Progress) -> Result<Outcome> {
     let mut side = |side: &SideRequest| -> Result<Vec<ReadInput>> {
         let mut inputs = Vec::new();
         let only_units = side.units.len() == side.inputs.len() && side.units.len() > 1;
-        for (at, (shown, recording)) in read.by_ref().take(side.inputs.len()).enumerate() {
+        for (at, (shown, content)) in read.by_ref().take(side.inputs.len()).enumerate() {
             let units = if only_units { side.units.get(at).copied() } else { None };
-            match recording {
-                Ok(recording) => inputs.push(ReadInput {
-                    recording,
-                    shown,
-                    units,
-                }),
+            match content {
+                Ok(content) => inputs.push(ReadInput { content, shown, units }),
                 Err(error) if request.keep_going => missing.push((shown, error)),
                 Err(error) => return Err(error),
             }
@@ -101,6 +99,7 @@ pub fn analyse(request: &Request, progress: &dyn Progress) -> Result<Outcome> {
     };
     let mut a = side(&request.a)?;
     let mut b = request.b.as_ref().map(&mut side).transpose()?;
+    live::check(request, &a, b.as_deref())?;
     let timing = loop {
         match timing_of(request, &a, b.as_deref()) {
             Ok(timing) => break timing,
@@ -124,6 +123,10 @@ pub fn analyse(request: &Request, progress: &dyn Progress) -> Result<Outcome> {
         ..request.trial.clone()
     };
     let (options_a, options_b) = (options(MappedSide::A), options(MappedSide::B));
+    let (timing_a, timing_b) = (
+        live::timing(&a).unwrap_or(timing),
+        b.as_deref().and_then(live::timing).unwrap_or(timing),
+    );
     let a = trials(request, &request.a, a, timing, &options_a, &mut missing)?;
     let b = match (&request.b, b) {
         (Some(side), Some(inputs)) => Some((side, trials(request, side, inputs, timing, &options_b, &mut missing)?)),
@@ -133,8 +136,12 @@ pub fn analyse(request: &Request, progress: &dyn Progress) -> Result<Outcome> {
     let unit = has_units.then(|| request.unit.clone());
     let baseline = request.baseline.as_ref();
     let settings = Settings {
-        timing,
-        timing_b: baseline.map_or(timing, |baseline| baseline.settings.timing),
+        timing: timing_a,
+        timing_b: match (baseline, &request.b) {
+            (Some(baseline), _) => baseline.settings.timing,
+            (None, Some(_)) => timing_b,
+            (None, None) => timing_a,
+        },
         unit: unit.clone(),
         unit_b: baseline.map_or(unit, |baseline| baseline.settings.unit.clone()),
         buckets: request.trial.buckets.clone(),
@@ -213,73 +220,6 @@ fn compare_options(request: &Request) -> Result<CompareOptions> {
     Ok(options)
 }
 
-/// Every input of both sides, as it is shown and as it was read: several at once, in their order. Behind the first that
-/// cannot be read some may be missing, unless they are wanted all the same.
-fn read_all(request: &Request, names: Vec<String>, progress: &dyn Progress) -> Vec<(String, Result<Recording>)> {
-    let needs_signposts = |side: &SideRequest| {
-        let needed = matches!(side.join.window.span, WindowSpan::Signpost(_));
-        std::iter::repeat_n(needed, side.inputs.len())
-    };
-    let signposts = std::iter::once(&request.a).chain(&request.b).flat_map(needs_signposts);
-    let sources = paths(request).map(Source::from_argument);
-    let inputs: Vec<_> = sources.zip(signposts).zip(names).collect();
-    let is_file = |source: &Source| matches!(source, Source::File(_) | Source::Folder(_));
-    let files = inputs
-        .iter()
-        .all(|((source, _), _)| source.as_ref().map_or(true, is_file));
-    // One xctrace at a time: each takes what the machine has.
-    let jobs = if files { request.read.jobs } else { Jobs::ONE };
-    let each = request.read.jobs.each_of(if files { inputs.len() } else { 1 });
-    let together = Together(progress);
-    let progress: &dyn Progress = if jobs.count() > 1 && inputs.len() > 1 {
-        progress.begin(&format!("{} inputs", inputs.len()), None);
-        &together
-    } else {
-        progress
-    };
-    let read = |((source, signposts), shown): ((Result<Source>, bool), String)| {
-        let options = ReadOptions {
-            jobs: each,
-            signposts,
-            ..request.read.clone()
-        };
-        let recording = source.and_then(|source| read_recording(&source, &options, progress));
-        (shown, recording)
-    };
-    in_order(jobs, inputs, read, |(_, recording)| {
-        recording.is_err() && !request.keep_going
-    })
-}
-
-/// Progress of inputs that are read at once: one display for all of them.
-struct Together<'a>(&'a dyn Progress);
-
-impl Progress for Together<'_> {
-    fn begin(&self, _: &str, _: Option<u64>) {}
-    fn table(&self, schema: &str) {
-        self.0.table(schema);
-    }
-    fn advance(&self, bytes: u64) {
-        self.0.advance(bytes);
-    }
-    fn warning(&self, text: &str) {
-        self.0.warning(text);
-    }
-}
-
-/// Inputs of both sides, in order.
-fn paths(request: &Request) -> impl Iterator<Item = &Path> {
-    let b = request.b.iter().flat_map(|side| &side.inputs);
-    request.a.inputs.iter().chain(b).map(PathBuf::as_path)
-}
-
-/// An input that was read, as it is shown.
-struct ReadInput {
-    recording: Recording,
-    shown: String,
-    units: Option<u64>,
-}
-
 /// The timing table, or the error and the input (side, place) that it is about.
 fn timing_of(
     request: &Request,
@@ -295,7 +235,7 @@ fn timing_of(
                 None,
             ));
         }
-        let trials: usize = inputs.iter().map(|input| input.recording.runs.len()).sum();
+        let trials: usize = inputs.iter().map(ReadInput::trials).sum();
         if let (ProcessChoice::Pid(pid), 2..) = (&side.join.process, trials) {
             let error = Error::usage(format!(
                 "--process {pid}: a pid stands for one recording only, and there are {trials} trials"
@@ -303,21 +243,25 @@ fn timing_of(
             .with_help("choose the process by its name");
             return Err((error, None));
         }
-        for input in inputs {
-            for run in &input.recording.runs {
+        for recording in inputs.iter().filter_map(ReadInput::recording) {
+            for run in &recording.runs {
                 runs.push(RunInput {
-                    recording: &input.recording,
+                    recording,
                     run,
                     options: &side.join,
                 });
             }
         }
     }
+    if runs.is_empty() {
+        return Ok(Timing::Live);
+    }
     // What the baseline was made from comes first, when the trials have it and nothing else was asked for.
     if let (TimingChoice::Auto, Some(baseline)) = (request.timing, &request.baseline) {
         let same = match baseline.settings.timing {
             Timing::Intervals => TimingChoice::Intervals,
             Timing::Points => TimingChoice::Points,
+            Timing::Live => TimingChoice::Auto,
         };
         if let Ok(timing) = choose_timing(&runs, same) {
             return Ok(timing);
@@ -327,15 +271,17 @@ fn timing_of(
         // Which single input has no usable table at all?
         for (number, (side, inputs)) in sides.into_iter().flatten().enumerate() {
             for (at, input) in inputs.iter().enumerate() {
-                let fits = input.recording.runs.iter().all(|run| {
-                    let only = RunInput {
-                        recording: &input.recording,
-                        run,
-                        options: &side.join,
-                    };
-                    choose_timing(&[only], request.timing).is_ok()
-                });
-                if !fits {
+                let fits = |recording: &Recording| {
+                    recording.runs.iter().all(|run| {
+                        let only = RunInput {
+                            recording,
+                            run,
+                            options: &side.join,
+                        };
+                        choose_timing(&[only], request.timing).is_ok()
+                    })
+                };
+                if !input.recording().is_none_or(fits) {
                     return (error, Some((number, at)));
                 }
             }
@@ -352,7 +298,7 @@ fn trials(
     options: &TrialOptions,
     missing: &mut Vec<(String, Error)>,
 ) -> Result<Vec<Trial>> {
-    let run_counts: Vec<usize> = inputs.iter().map(|input| input.recording.runs.len()).collect();
+    let run_counts: Vec<usize> = inputs.iter().map(ReadInput::trials).collect();
     let count: usize = run_counts.iter().sum();
     let per_input = inputs.iter().all(|input| input.units.is_some());
     if side.units.len() > 1 && side.units.len() != count && !per_input {
@@ -364,17 +310,24 @@ fn trials(
         .with_help("give --tokens once for all trials, or once per trial in their order"));
     }
     let mut inputs = inputs;
-    let runs: Vec<Vec<RunTables>> = inputs
+    let runs: Vec<Vec<Option<RunTables>>> = inputs
         .iter_mut()
-        .map(|input| std::mem::take(&mut input.recording.runs))
+        .map(|input| match &mut input.content {
+            Content::Recording(recording) => std::mem::take(&mut recording.runs).into_iter().map(Some).collect(),
+            Content::Live(_) => vec![None],
+        })
         .collect();
     let runs = inputs
         .iter()
         .zip(runs)
         .flat_map(|(input, runs)| runs.into_iter().map(move |run| (input, run)));
-    let make = |(input, run): (&ReadInput, RunTables)| {
-        let joined = join(&input.recording, run, &side.join, timing);
-        let trial = joined.map(|trace| Trial::from_trace(&trace, input.shown.clone(), None, options));
+    let make = |(input, run): (&ReadInput, Option<RunTables>)| {
+        let trace = match (&input.content, run) {
+            (Content::Recording(recording), Some(run)) => join(recording, run, &side.join, timing),
+            (Content::Live(profile), _) => live::trace(profile, &input.shown),
+            (Content::Recording(_), None) => Err(Error::unfit("the run was used already")),
+        };
+        let trial = trace.map(|trace| Trial::from_trace(&trace, input.shown.clone(), None, options));
         trial.map_err(|error| (input.shown.clone(), error))
     };
     let made = in_order(request.read.jobs, runs.collect(), make, |made| {
@@ -415,65 +368,4 @@ fn side_name(side: &SideRequest, trials: &[Trial]) -> String {
         return first.to_owned();
     }
     trials.first().map_or_else(String::new, |trial| trial.input.clone())
-}
-
-/// Inputs as they are shown: the last path component, and as many parents as tell them apart; never a whole path
-/// of somebody's machine when less will do.
-fn shown_inputs<'a>(paths: impl Iterator<Item = &'a Path>) -> Vec<String> {
-    let parts: Vec<Vec<String>> = paths
-        .map(|path| {
-            let normal = path.components().filter_map(|part| match part {
-                std::path::Component::Normal(name) => Some(name.to_string_lossy().into_owned()),
-                std::path::Component::ParentDir => Some("..".to_owned()),
-                _ => None,
-            });
-            let parts: Vec<String> = normal.collect();
-            match parts.as_slice() {
-                [only] if only == "-" => vec!["stdin".to_owned()],
-                [] => vec![".".to_owned()],
-                _ => parts,
-            }
-        })
-        .collect();
-    let tail = |parts: &[String], depth: usize| {
-        parts
-            .get(parts.len().saturating_sub(depth)..)
-            .unwrap_or(parts)
-            .join("/")
-    };
-    let mut depths: Vec<usize> = vec![1; parts.len()];
-    let deepest = parts.iter().map(Vec::len).max().unwrap_or(0);
-    for depth in 1..deepest {
-        // Tails of this depth that different paths share: those paths need one parent more.
-        let mut first: HashMap<String, &Vec<String>> = HashMap::new();
-        let mut shared: HashSet<String> = HashSet::new();
-        for own in &parts {
-            let tail = tail(own, depth);
-            if first.get(&tail).is_some_and(|other| *other != own) {
-                shared.insert(tail.clone());
-            }
-            first.entry(tail).or_insert(own);
-        }
-        for (own, needed) in parts.iter().zip(&mut depths) {
-            if *needed == depth && depth < own.len() && shared.contains(&tail(own, depth)) {
-                *needed = depth + 1;
-            }
-        }
-    }
-    parts.iter().zip(depths).map(|(own, depth)| tail(own, depth)).collect()
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn inputs_are_shown_by_as_little_of_their_path_as_tells_them_apart() {
-        let shown = |paths: &[&str]| shown_inputs(paths.iter().map(Path::new));
-        assert_eq!(shown(&["/home/u/a/run-1", "/home/u/a/run-2"]), ["run-1", "run-2"]);
-        assert_eq!(shown(&["/x/old/1", "/x/new/1", "/x/new/2"]), ["old/1", "new/1", "2"]);
-        assert_eq!(shown(&["a", "a"]), ["a", "a"]);
-        assert_eq!(shown(&["-", "."]), ["stdin", "."]);
-        assert_eq!(shown(&["x/1", "1"]), ["x/1", "1"]);
-    }
 }

@@ -3,8 +3,6 @@
 //! A text goes in; out comes a [`Config`] whose values know the line that they stand in. What a key means is what the
 //! option of the same name means; which of both counts is decided by whoever has both. Paths are relative to the file.
 
-mod reading;
-
 use std::path::{Path, PathBuf};
 
 use crate::attribution::{Buckets, KernelRule, KernelRules, LabelMap, LabelRule};
@@ -13,19 +11,11 @@ use crate::compare::gate::{Limit, Percent};
 use crate::error::{Error, Result};
 use crate::join::TimingChoice;
 use crate::model::{Nanos, WindowSpan, parse_time};
-use reading::Value;
+pub use crate::placed::Placed;
+use crate::placed::{self, Value};
 
 /// What the file is called, in the current folder or in one above.
 pub const FILE_NAME: &str = "trace-attr.toml";
-
-/// A value, and where it stands.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Placed<T> {
-    /// The value.
-    pub value: T,
-    /// Its line, from 1.
-    pub line: usize,
-}
 
 /// A value for both sides, and for one alone (`process`, `process_a`, `process_b`).
 #[derive(Debug, Clone, PartialEq)]
@@ -146,7 +136,7 @@ impl Config {
             name: name.to_owned(),
             ..Config::default()
         };
-        for (key, value) in reading::table(text, name)?.known(KEYS)? {
+        for (key, value) in placed::table(text, name)?.known(KEYS)? {
             config.set(key, &value, folder)?;
         }
         Ok(config)

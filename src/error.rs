@@ -130,6 +130,9 @@ pub enum ErrorKind {
     /// The arguments contradict each other or are out of range.
     #[error("{0}")]
     Usage(String),
+    /// A GPU, its driver or its compiler refused.
+    #[error("{0}")]
+    Device(String),
     /// `xctrace` could not be run, failed, or gave nothing usable.
     #[error("{0}")]
     Xctrace(String),

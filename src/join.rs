@@ -74,6 +74,7 @@ impl RunInput<'_> {
                 .points
                 .as_ref()
                 .filter(|_| self.run.has_map || self.options.process == ProcessChoice::All),
+            Timing::Live => None,
         }
     }
 
@@ -199,13 +200,14 @@ fn joined(recording: &Recording, mut run: RunTables, options: &JoinOptions, timi
             match timing {
                 Timing::Intervals => TimingChoice::Intervals,
                 Timing::Points => TimingChoice::Points,
+                Timing::Live => TimingChoice::Auto,
             },
         ));
     };
     let selection = select(input, table, timing)?;
     let mut notes = selection.notes.clone();
     let rows_each = match timing {
-        Timing::Intervals => 1,
+        Timing::Intervals | Timing::Live => 1,
         Timing::Points => 2,
     };
     let mut left_out = table.left_out.clone();
@@ -219,7 +221,7 @@ fn joined(recording: &Recording, mut run: RunTables, options: &JoinOptions, timi
     let counted = without_nested(table, texts, counted, timing, &mut left_out);
 
     let cross_check = match timing {
-        Timing::Intervals => Timing::Points,
+        Timing::Intervals | Timing::Live => Timing::Points,
         Timing::Points => Timing::Intervals,
     };
     let cross_check = input
@@ -230,7 +232,7 @@ fn joined(recording: &Recording, mut run: RunTables, options: &JoinOptions, timi
             let others = of_process(other, &selection, cross_check, recorded, &mut ignored.0, &mut ignored.1);
             let others = without_nested(other, texts, others, cross_check, &mut ignored.0);
             match timing {
-                Timing::Intervals => check((table, &counted), (other, &others)),
+                Timing::Intervals | Timing::Live => check((table, &counted), (other, &others)),
                 Timing::Points => check((other, &others), (table, &counted)),
             }
         });
@@ -252,6 +254,7 @@ fn joined(recording: &Recording, mut run: RunTables, options: &JoinOptions, timi
     let (rows_read, measured) = match timing {
         Timing::Intervals => run.intervals.take(),
         Timing::Points => run.points.take(),
+        Timing::Live => None,
     }
     .map_or((0, Vec::new()), |table| (table.rows, table.measured));
     let mut counted = counted.into_iter().peekable();

@@ -14,23 +14,48 @@
     )
 )]
 
+#[cfg(feature = "traces")]
 pub mod analysis;
+#[cfg(feature = "traces")]
 pub mod attribution;
+#[cfg(feature = "traces")]
 pub mod cache;
+pub mod calltree;
 #[cfg(feature = "cli")]
 pub mod cli;
+#[cfg(feature = "traces")]
 pub mod compare;
+#[cfg(feature = "traces")]
 pub mod config;
+pub mod convert;
 pub mod error;
+mod figures;
+pub mod inference;
+#[cfg(feature = "traces")]
 pub mod join;
+mod label;
+#[cfg(feature = "live")]
 pub mod live;
+pub mod measure;
 pub mod model;
+#[cfg(feature = "traces")]
 pub mod parallel;
+#[cfg(feature = "traces")]
+mod placed;
+#[cfg(feature = "traces")]
 pub mod recording;
+#[cfg(feature = "traces")]
 pub mod report;
+#[cfg(feature = "traces")]
 pub mod source;
+#[cfg(feature = "traces")]
 pub mod tables;
+pub mod timeline;
+#[cfg(feature = "traces")]
+pub mod watch;
+#[cfg(feature = "traces")]
 pub mod xctrace;
+#[cfg(feature = "traces")]
 pub mod xml;
 
 pub use error::{Error, ErrorKind, Result};

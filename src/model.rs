@@ -98,7 +98,7 @@ impl Names {
     }
 
     /// Every text, by id.
-    pub(crate) fn iter(&self) -> impl Iterator<Item = &str> {
+    pub fn iter(&self) -> impl Iterator<Item = &str> {
         self.texts.iter().map(|text| &**text)
     }
 
@@ -127,14 +127,17 @@ pub enum Timing {
     Intervals,
     /// `metal-gpu-execution-points`: a start and an end row make one submission.
     Points,
+    /// A live profile: a command buffer is one submission.
+    Live,
 }
 
 impl Timing {
-    /// `intervals` or `points`.
+    /// `intervals`, `points` or `live`.
     pub fn name(self) -> &'static str {
         match self {
             Timing::Intervals => "intervals",
             Timing::Points => "points",
+            Timing::Live => "live",
         }
     }
 }

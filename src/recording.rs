@@ -28,7 +28,7 @@ use crate::source::{self, Source};
 use crate::tables::contents::{Contents, run_number};
 use crate::tables::{NEEDED, SIGNPOST_TYPES, SIGNPOSTS, TYPES, Texts};
 use crate::xctrace::{Bundle, XctraceOptions};
-use crate::xml::{ExportReader, Keep, Part};
+use crate::xml::{Blocks, ExportReader, Keep, Part};
 
 /// A run takes memory even when its tables are empty; recordings have a few.
 const MAX_RUNS: usize = 10_000;
@@ -86,6 +86,20 @@ pub struct ReadOptions {
     /// Leave every row to the tokenizer: the check and the measure of the row scanner.
     #[doc(hidden)]
     pub without_scanner: bool,
+    /// Bytes of the blocks in which several threads read a file, however small it is: for tests.
+    #[doc(hidden)]
+    pub block_bytes: Option<usize>,
+}
+
+/// Below this, a file is read before another thread has begun to help.
+const LARGE_FILE: u64 = 8 << 20;
+
+impl ReadOptions {
+    /// Whether one file is worth several threads. A compressed one is small, and unpacked by one thread anyway.
+    fn is_large(&self, path: &Path) -> bool {
+        let from = if self.block_bytes.is_some() { 0 } else { LARGE_FILE };
+        !self.without_scanner && std::fs::metadata(path).is_ok_and(|file| file.is_file() && file.len() >= from)
+    }
 }
 
 /// One input, read.
@@ -177,6 +191,8 @@ struct Builder {
     order: Vec<(u64, String)>,
     file_names: Vec<String>,
     tables: u64,
+    /// Read tables in blocks, on as many threads as there are jobs.
+    in_blocks: bool,
 }
 
 impl Builder {
@@ -192,6 +208,7 @@ impl Builder {
             order: Vec::new(),
             file_names: Vec::new(),
             tables: 0,
+            in_blocks: false,
         }
     }
 
@@ -203,6 +220,17 @@ impl Builder {
 
     /// Reads a file of something that was told to have begun.
     fn read_file_within(&mut self, path: &Path, number: usize, progress: &dyn Progress) -> Result<()> {
+        if self.options.jobs.count() > 1 && self.options.is_large(path) {
+            let mut part = self.part();
+            part.in_blocks = true;
+            let input = source::open(path, |bytes| progress.advance(bytes))?;
+            // Whatever is wrong or unusual is for one thread.
+            if part.read(input, number, progress).is_ok() {
+                return self
+                    .absorb(part, number)
+                    .map_err(|error| error.with_origin(path.display().to_string()));
+            }
+        }
         let input = source::open(path, |bytes| progress.advance(bytes))?;
         self.read(input, number, progress)
             .map_err(|error| error.with_origin(path.display().to_string()))
@@ -291,6 +319,10 @@ impl Builder {
         known_run: Option<u64>,
         progress: &dyn Progress,
     ) -> Result<()> {
+        let blocks = self.in_blocks.then(|| Blocks {
+            threads: self.options.jobs.count(),
+            bytes: self.options.block_bytes.unwrap_or(Blocks::BYTES),
+        });
         let types = if self.options.signposts {
             [TYPES, SIGNPOST_TYPES].concat()
         } else {
@@ -336,7 +368,7 @@ impl Builder {
                 seen.nodes
             };
             let rows = if wanted {
-                run.read_table(&mut reader, &schema, &mut self.texts)?
+                run.read_table(&mut reader, &schema, &mut self.texts, blocks)?
             } else {
                 skip(&mut reader)?
             };

@@ -16,6 +16,14 @@ use ruzstd::decoding::{BlockDecodingStrategy, FrameDecoder};
 use crate::error::{Error, ErrorKind, Result};
 use unchanged::Unchanged;
 
+/// Whether a file begins as JSON does, which no export does: with `{`, after white space. `false` also for what cannot be
+/// read, so that the reader of exports says why.
+pub fn is_json(path: &Path) -> bool {
+    let mut start = Vec::new();
+    let read = File::open(path).and_then(|file| file.take(64).read_to_end(&mut start));
+    read.is_ok() && start.iter().find(|byte| !byte.is_ascii_whitespace()) == Some(&b'{')
+}
+
 /// An opened input: UTF-8 XML without a byte order mark.
 pub type Input<'a> = Box<dyn BufRead + 'a>;
 

@@ -1,4 +1,4 @@
-//! Runs `xcrun xctrace` on a `.trace` bundle; nothing else in the project starts it.
+//! Runs `xcrun xctrace` on a `.trace` bundle, or to make one; nothing else in the project starts it.
 //!
 //! In: a bundle, a run, schema names. Out: a stream of the exported XML while xctrace writes it (or from the cache
 //! of earlier exports), and, when the caller has parsed it, one judgement of what the tool did and what the parser
@@ -13,6 +13,8 @@
 mod cache;
 mod document;
 mod process;
+mod program;
+mod record;
 
 use std::collections::BTreeMap;
 use std::ffi::OsStr;
@@ -27,6 +29,8 @@ use crate::cache::Cache;
 use crate::error::{Error, ErrorKind, Result};
 
 pub use process::end_children;
+pub use program::Program;
+pub use record::{ShortRecording, record};
 
 use cache::Pending;
 use document::Document;

@@ -12,13 +12,13 @@ use std::cmp::Reverse;
 use std::collections::BTreeSet;
 
 use proptest::prelude::*;
-use trace_attr::attribution::stats::{median, nearest_rank, union_length};
 use trace_attr::attribution::{
     Buckets, Durations, Group, GroupBy, Key, Latency, PhaseNames, Stats, attribute, encoder_family, gaps, phase,
 };
 use trace_attr::compare::{
     Change, CompareOptions, Comparison, Row, Settings, Side, Trial, TrialOptions, compare, headline,
 };
+use trace_attr::measure::{median, nearest_rank, union_length};
 use trace_attr::model::{
     CommandBufferId, Encoder, EncoderId, Label, LabelId, LeftOut, Names, Nanos, Process, RecordingState, Submission,
     SubmissionId, Timestamp, Timing, Trace, Window, WindowFound, WindowRule,

@@ -5,7 +5,7 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing)]
 
 use serde_json::Value;
-use trace_attr::compare::inference::{Interval, calibrated, false_discovery, paired, quantile, welch};
+use trace_attr::inference::{Interval, calibrated, false_discovery, paired, quantile, welch};
 
 const RELATIVE: f64 = 1e-9;
 

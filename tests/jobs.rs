@@ -17,6 +17,8 @@ use trace_attr::source::Source;
 fn options(jobs: usize, run: RunChoice) -> ReadOptions {
     ReadOptions {
         jobs: Jobs::new(NonZeroUsize::new(jobs).unwrap()),
+        // So small that tables of a few rows are read by several threads.
+        block_bytes: Some(1_000),
         run,
         ..ReadOptions::default()
     }

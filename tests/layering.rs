@@ -10,6 +10,14 @@ use std::path::{Path, PathBuf};
 const LAYERS: &[(&str, &[&str])] = &[
     ("error", &[]),
     ("model", &["error"]),
+    ("measure", &["model"]),
+    ("label", &[]),
+    ("figures", &["model"]),
+    ("placed", &["error"]),
+    ("timeline", &[]),
+    ("calltree", &[]),
+    ("convert", &["timeline", "calltree"]),
+    ("inference", &[]),
     ("parallel", &[]),
     ("cache", &["error"]),
     ("source", &["error", "model"]),
@@ -23,10 +31,37 @@ const LAYERS: &[(&str, &[&str])] = &[
         ],
     ),
     ("join", &["error", "model", "tables", "recording"]),
+    // A second producer, for programs that link nothing of the reading part.
+    (
+        "live",
+        &[
+            "calltree",
+            "convert",
+            "timeline",
+            "error",
+            "figures",
+            "label",
+            "inference",
+            "measure",
+            "model",
+            "placed",
+        ],
+    ),
     // Numbers come from the model alone: neither knows that exports or XML exist.
-    ("attribution", &["error", "model"]),
-    ("compare", &["error", "model", "attribution"]),
-    ("report", &["error", "model", "attribution", "compare"]),
+    ("attribution", &["error", "measure", "model"]),
+    ("compare", &["error", "inference", "model", "attribution"]),
+    (
+        "report",
+        &[
+            "error",
+            "figures",
+            "label",
+            "inference",
+            "model",
+            "attribution",
+            "compare",
+        ],
+    ),
     (
         "analysis",
         &[
@@ -38,17 +73,37 @@ const LAYERS: &[(&str, &[&str])] = &[
             "join",
             "attribution",
             "compare",
+            "live",
         ],
     ),
-    // A second producer, for programs that link nothing of the reading part.
-    ("live", &["error", "model"]),
+    // A recording after the other, each the whole way.
+    (
+        "watch",
+        &[
+            "error",
+            "model",
+            "xctrace",
+            "recording",
+            "join",
+            "attribution",
+            "compare",
+            "analysis",
+        ],
+    ),
     // Keys mean what the options of other layers mean.
-    ("config", &["error", "model", "join", "attribution", "compare"]),
+    (
+        "config",
+        &["error", "model", "placed", "join", "attribution", "compare"],
+    ),
     (
         "cli",
         &[
             "cache",
             "config",
+            "figures",
+            "label",
+            "live",
+            "watch",
             "error",
             "model",
             "parallel",

@@ -100,6 +100,10 @@ fn document() -> impl Strategy<Value = Vec<u8>> {
         1 => Just(Style { form: Form::PrettyCrlf, ..Style::default() }),
         1 => Just(Style { form: Form::ElementTree, ..Style::default() }),
     ];
+    document_in(style)
+}
+
+fn document_in(style: impl Strategy<Value = Style>) -> impl Strategy<Value = Vec<u8>> {
     (prop::collection::vec(interval(), 1..12), style, 0..4usize).prop_map(|(rows, style, others)| {
         ExportBuilder::document(style, |export| {
             export.table(GpuInterval::TABLE).rows(rows.iter().cloned());
@@ -266,6 +270,23 @@ proptest! {
         let document = damaged(document, &damage);
         readers::agree(&document, size);
         same_recording(&document);
+        let _ = readers::agree_in_blocks(&document, size, 1);
+    }
+
+    /// References across blocks, names that come late, several tables that refer to each other.
+    #[test]
+    fn blocks_give_the_rows_of_one_reader(
+        document in document_in(Just(Style::default())),
+        block in prop_oneof![1..2_000usize, 1..20_000usize],
+        first_rows in 0..4usize,
+    ) {
+        let rows = readers::agree_in_blocks(&document, block, first_rows);
+        prop_assert!(rows.is_ok(), "an export in xctrace's own form is not read in blocks");
+    }
+
+    #[test]
+    fn blocks_of_any_form_give_the_rows_of_one_reader_or_none(document in document(), block in 1..5_000usize) {
+        let _ = readers::agree_in_blocks(&document, block, 1);
     }
 }
 
@@ -309,7 +330,7 @@ fn every_file(folder: &Path, check: &mut dyn FnMut(&Path)) {
 
 #[test]
 fn every_fixture_is_read_or_refused_alike() {
-    let mut files = 0;
+    let (mut files, mut in_blocks) = (0, 0);
     for folder in ["good", "refused", "fuzz", "demo/hf2q-3"] {
         let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("fixtures").join(folder);
         every_file(&folder, &mut |path| {
@@ -317,12 +338,14 @@ fn every_fixture_is_read_or_refused_alike() {
             readers::agree(&bytes, 4_999);
             if bytes.len() < 30_000 {
                 readers::agree(&bytes, 7);
+                in_blocks += readers::agree_in_blocks(&bytes, 2_000, 1).unwrap_or(0);
             }
             same_recording(&bytes);
             files += 1;
         });
     }
     assert!(files > 60, "{files}");
+    assert!(in_blocks > 500, "{in_blocks} rows");
 }
 
 /// Other people's exports are not part of the project: `TRACE_ATTR_CORPUS`, or where they lie beside a checkout.
@@ -335,14 +358,17 @@ fn real_exports_are_read_alike() {
         eprintln!("skipped: no corpus");
         return;
     };
-    let mut files = 0;
+    let (mut files, mut in_blocks) = (0, 0);
     every_file(&corpus, &mut |path| {
         if path.extension().is_some_and(|extension| extension == "xml") {
-            readers::agree(&std::fs::read(path).unwrap(), 4_999);
+            let bytes = std::fs::read(path).unwrap();
+            readers::agree(&bytes, 4_999);
+            in_blocks += readers::agree_in_blocks(&bytes, 20_000, 10).unwrap_or(0);
             files += 1;
         }
     });
     assert!(files > 40, "{files}");
+    assert!(in_blocks > 10_000, "{in_blocks} rows");
 }
 
 /// Cuts of a small export: in the middle of a tag, an id, an entity, a character of two bytes.

@@ -27,8 +27,8 @@ mod trials;
 
 use support::normal::Normal;
 use trace_attr::compare::gate::GateResult;
-use trace_attr::compare::inference::{log_of, percent};
 use trace_attr::compare::{Comparison, Side, Trial};
+use trace_attr::inference::{log_of, percent};
 use trials::{gated, trial};
 
 /// Standard deviation of ln v.

@@ -12,8 +12,8 @@ mod trials;
 
 use proptest::prelude::*;
 use trace_attr::compare::gate::{GateResult, RowKey};
-use trace_attr::compare::inference::percent;
 use trace_attr::compare::{CompareOptions, Comparison, Judgement, Side, Verdict, compare};
+use trace_attr::inference::percent;
 use trace_attr::report::{Format, ReportOptions, write};
 use trials::{gate, gated, settings, side};
 

@@ -1,4 +1,4 @@
-//! Percentiles, the interval union, and the [`Stats`] of all groups of a grouping at once.
+//! The [`Stats`] of all groups of a grouping at once.
 //!
 //! The submissions, which are sorted by start, are walked once: that gives sums and busy time, and every kind of value
 //! with the cell that it comes from. Each kind is sorted once per trace, and what a group needs of it follows from one more
@@ -8,73 +8,8 @@ use super::cells::{Cells, Grouping, place};
 use super::encoders::EncodersByLabel;
 use super::ranked::Ranked;
 use super::{Durations, Latency, Stats};
-use crate::model::{Nanos, Timestamp, Trace, Window};
-
-/// Median of sorted values: the middle one, or the mean of the middle two; `None` for none.
-pub fn median(sorted: &[u64]) -> Option<f64> {
-    let (lower, upper) = middle(sorted.len() as u64);
-    Some(between(at_rank(sorted, lower)?, at_rank(sorted, upper)?))
-}
-
-/// Percentile of sorted values by nearest rank: the smallest value that `percent` of all do not exceed;
-/// `None` for no values. `percent` is taken as at most 100.
-pub fn nearest_rank(sorted: &[u64], percent: u8) -> Option<u64> {
-    at_rank(sorted, rank_of(sorted.len() as u64, percent))
-}
-
-/// The value of a rank, which counts from 1.
-fn at_rank(sorted: &[u64], rank: u64) -> Option<u64> {
-    let place = usize::try_from(rank.checked_sub(1)?).ok()?;
-    sorted.get(place).copied()
-}
-
-/// Ranks, from 1, of the values in the middle of so many: the same twice for an odd number.
-fn middle(count: u64) -> (u64, u64) {
-    (count.div_ceil(2), count / 2 + 1)
-}
-
-/// Rank, from 1, of a percentile among so many values.
-fn rank_of(count: u64, percent: u8) -> u64 {
-    let percent = u128::from(percent.min(100));
-    let rank = (percent * u128::from(count)).div_ceil(100);
-    u64::try_from(rank).unwrap_or(count).max(1)
-}
-
-/// The mean of two values of which `upper` is not the smaller.
-fn between(lower: u64, upper: u64) -> f64 {
-    // Half the distance is exact where a sum of large values would round.
-    lower as f64 + (upper - lower) as f64 / 2.0
-}
-
-/// Length in ns of the union of `[start, end)` intervals (ns) inside the window; order does not matter.
-pub fn union_length(intervals: &[(u64, u64)], window: Window) -> Nanos {
-    let mut sorted = intervals.to_vec();
-    sorted.sort_unstable();
-    let mut union = Union::default();
-    for (start, end) in sorted {
-        union.add(start, end, window);
-    }
-    Nanos(union.length)
-}
-
-/// A union that grows by intervals in the order of their starts.
-#[derive(Debug, Clone, Copy, Default)]
-struct Union {
-    /// Everything before this is dealt with.
-    covered_to: u64,
-    length: u64,
-}
-
-impl Union {
-    fn add(&mut self, start: u64, end: u64, window: Window) {
-        let from = start.max(window.from.0).max(self.covered_to);
-        let to = end.min(window.to.0);
-        if to > from {
-            self.length += to - from;
-            self.covered_to = to;
-        }
-    }
-}
+use crate::measure::{Union, between, middle, rank_of};
+use crate::model::{Nanos, Timestamp, Trace};
 
 /// What [`stats_of`] finds.
 #[derive(Debug)]
@@ -369,27 +304,6 @@ mod tests {
     }
 
     #[test]
-    fn b27_percentiles_and_medians_by_the_documented_definition() {
-        let sorted = |values: &[u64]| {
-            let mut values = values.to_vec();
-            values.sort_unstable();
-            values
-        };
-        let s1 = sorted(&[30, 10, 20, 100]);
-        let s2 = sorted(&[7, 20, 1, 13, 2, 19, 3, 18, 4, 17, 5, 16, 6, 15, 8, 14, 9, 12, 10, 11]);
-        assert_eq!(median(&s1), Some(25.0));
-        assert_eq!(nearest_rank(&s2, 95), Some(19));
-        assert_eq!(nearest_rank(&sorted(&[30, 10, 20]), 95), Some(30));
-        assert_eq!(nearest_rank(&[1, 2], 95), Some(2));
-        assert_eq!(median(&[1, 2]), Some(1.5));
-        assert_eq!(nearest_rank(&[5], 95), Some(5));
-        assert_eq!(median(&[5]), Some(5.0));
-        assert_eq!((median(&[]), nearest_rank(&[], 95)), (None, None));
-        assert_eq!(nearest_rank(&s2, 0), Some(1));
-        assert_eq!(nearest_rank(&s2, 100), Some(20));
-    }
-
-    #[test]
     fn b27_a_trace_in_any_order_of_durations_has_the_same_percentiles() {
         let mut builder = Builder::new();
         for (at, duration) in [30, 10, 20, 100].into_iter().enumerate() {
@@ -402,21 +316,6 @@ mod tests {
             (durations.p95, durations.min, durations.max),
             (Nanos(100), Nanos(10), Nanos(100))
         );
-    }
-
-    #[test]
-    fn union_merges_touching_nested_and_equal_intervals_and_is_clipped() {
-        let wide = window(0, 1000);
-        assert_eq!(union_length(&[(0, 10), (10, 20)], wide), Nanos(20));
-        assert_eq!(
-            union_length(&[(0, 100), (20, 30), (0, 100), (90, 110)], wide),
-            Nanos(110)
-        );
-        assert_eq!(union_length(&[(50, 60), (0, 10)], wide), Nanos(20));
-        assert_eq!(union_length(&[(5, 5)], wide), Nanos(0));
-        assert_eq!(union_length(&[(0, 100)], window(20, 40)), Nanos(20));
-        assert_eq!(union_length(&[(0, 100)], window(40, 40)), Nanos(0));
-        assert_eq!(union_length(&[], wide), Nanos(0));
     }
 
     #[test]

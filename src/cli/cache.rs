@@ -6,7 +6,7 @@ use super::output::to_stdout;
 use super::{ExitStatus, Stop};
 use crate::cache::{self, Cache, Kind, Usage};
 use crate::error::Error;
-use crate::report::visible;
+use crate::label::visible;
 
 const EXAMPLES: &str = "\
 Examples:

@@ -63,7 +63,7 @@ pub(super) fn run(mut args: CalibrateArgs, console: Console) -> Result<ExitStatu
             out,
             "{} sessions of {}, {} rows; standard deviation between sessions:",
             noise.sessions(),
-            crate::report::visible(&outcome.comparison.a.name),
+            crate::label::visible(&outcome.comparison.a.name),
             noise.rows().count()
         )?;
         for (key, sd) in noise.rows().filter(|(key, _)| ["busy", "total"].contains(key)) {

@@ -7,7 +7,7 @@ use super::judging::JudgingArgs;
 use super::layers::{Entry, Layers};
 use super::output::to_stdout;
 use super::{ExitStatus, Stop};
-use crate::report::visible;
+use crate::label::visible;
 
 const EXAMPLES: &str = "\
 Examples:

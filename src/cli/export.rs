@@ -140,7 +140,7 @@ pub(super) fn run(args: ExportArgs, console: Console) -> Result<ExitStatus, Stop
     bar.clear();
     to_stdout(ExitStatus::Done, |out| {
         for file in &written {
-            writeln!(out, "{}", crate::report::visible(&file.display().to_string()))?;
+            writeln!(out, "{}", crate::label::visible(&file.display().to_string()))?;
         }
         Ok(())
     })?;

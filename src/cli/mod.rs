@@ -9,6 +9,7 @@ mod config;
 mod export;
 mod judging;
 mod layers;
+mod live;
 mod output;
 mod progress;
 mod rows;
@@ -83,6 +84,9 @@ enum Command {
     Export(export::ExportArgs),
     /// Show or clear what is kept of earlier runs
     Cache(cache::CacheArgs),
+    /// Measure kernels on this machine's GPU, or watch a running program
+    #[command(subcommand)]
+    Live(live::LiveCommand),
     /// Show which options are in force, and where each came from
     Config(Box<config::ConfigArgs>),
     /// Print a shell completion script
@@ -170,6 +174,9 @@ pub fn main() -> ExitCode {
     }));
     // A child would outlive us when only we are told to stop.
     let interrupted = ctrlc::set_handler(|| {
+        if live::interrupted() {
+            return;
+        }
         crate::xctrace::end_children();
         std::process::exit(130);
     });
@@ -179,7 +186,7 @@ pub fn main() -> ExitCode {
         Err(error) if !error.use_stderr() => error.exit(),
         Err(error) => {
             for line in error.render().to_string().lines() {
-                eprintln!("{}", crate::report::visible(line));
+                eprintln!("{}", crate::label::visible(line));
             }
             return ExitCode::from(2);
         }
@@ -200,6 +207,7 @@ pub fn main() -> ExitCode {
         Command::Rows(args) => rows::run(args, console),
         Command::Export(args) => export::run(args, console),
         Command::Cache(args) => cache::run(&args),
+        Command::Live(command) => live::run(command, console),
         Command::Config(args) => config::run(*args),
         Command::Completions(args) => shell::completions(&args),
         Command::Man(args) => shell::man(&args),
@@ -228,14 +236,14 @@ impl ExitStatus {
 fn print_error(error: &Error) {
     let mut out = io::stderr().lock();
     // A closed standard error leaves nobody to tell.
-    let _ = writeln!(out, "error: {}", crate::report::visible(&error.to_string()));
+    let _ = writeln!(out, "error: {}", crate::label::visible(&error.to_string()));
     if let Some(help) = error.help() {
-        let _ = writeln!(out, "help: {}", crate::report::visible(help));
+        let _ = writeln!(out, "help: {}", crate::label::visible(help));
     }
 }
 
 fn print_warning(console: Console, text: &str) {
     if !console.quiet {
-        let _ = writeln!(io::stderr().lock(), "warning: {}", crate::report::visible(text));
+        let _ = writeln!(io::stderr().lock(), "warning: {}", crate::label::visible(text));
     }
 }

@@ -77,14 +77,14 @@ impl Progress for Bar {
                 Some(bytes) => state.bar.set_length(bytes),
                 None => state.bar.unset_length(),
             }
-            state.bar.set_prefix(crate::report::visible(name));
+            state.bar.set_prefix(crate::label::visible(name));
             state.bar.set_message("");
         }
     }
 
     fn table(&self, schema: &str) {
         if let Some(state) = self.state() {
-            state.bar.set_message(crate::report::visible(schema));
+            state.bar.set_message(crate::label::visible(schema));
         }
     }
 

@@ -5,12 +5,12 @@
 //! a gated row is judged by itself.
 
 use super::gate::{GateResult, GateRules, GatedRow, RowKey, SelfTest, Table, decide, self_test};
-use super::inference::{Interval, Method, log_of, moments};
-use super::verdict::{Judge, Judgement, Values, Verdict, adjust};
+use super::verdict::{Judge, Judgement, Values, adjust};
 use super::words::{bound, short};
 use super::{Change, CompareOptions, Comparison, Gate, Noise, Row, Side, controls, notes, order};
 use crate::attribution::Stats;
 use crate::error::{Error, Result};
+use crate::inference::{Interval, Method, Verdict, log_of, moments};
 use crate::model::Note;
 
 /// Own noise above this multiple of the calibrated is worth a remark.
@@ -311,7 +311,7 @@ fn limit_below_resolution(key: &RowKey, limit_pct: f64, interval: &Interval) -> 
         let text = format!(
             "{key}: the limit of {limit_pct} % lies below what these trials resolve ({} %), so an unchanged build often does \
              not pass it: {needs}",
-            super::words::size(super::inference::percent(interval.resolution))
+            super::words::size(crate::inference::percent(interval.resolution))
         );
         Note::remark("limit_below_resolution", text)
     })

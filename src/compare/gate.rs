@@ -9,9 +9,9 @@ use std::str::FromStr;
 
 use serde::Deserialize;
 
-use super::inference::{Interval, NO_ERROR, log_of};
-use super::verdict::{Judge, Judgement, RowNoise, Values, Verdict};
+use super::verdict::{Judge, Judgement, RowNoise, Values};
 use crate::error::{Error, Result};
+use crate::inference::{Interval, NO_ERROR, Verdict, log_of};
 
 /// A limit in percent: how much slower A may be.
 #[derive(Debug, Clone, Copy, PartialEq, PartialOrd)]

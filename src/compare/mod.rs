@@ -2,7 +2,7 @@
 //!
 //! What goes in: [`Trial`]s, each made from one [`Trace`](crate::model::Trace). What comes out is what every
 //! report prints; reports compute nothing themselves. `trial` makes trials, `rows` medians and deltas,
-//! `inference` intervals, `verdict` what may be said, `gate` limits, `assess` brings these to every row,
+//! `verdict` what may be said, `gate` limits, `assess` brings these to every row,
 //! `findings` what to look at first, `notes` what limits the comparison, `words` the sentences' numbers.
 
 mod assess;
@@ -11,7 +11,6 @@ mod controls;
 mod findings;
 pub mod gate;
 mod hints;
-pub mod inference;
 mod label_map;
 pub mod noise;
 mod notes;
@@ -23,6 +22,7 @@ mod words;
 
 use gate::{RowKey, Table};
 
+pub use crate::inference::Verdict;
 pub use baseline::Baseline;
 pub use controls::Controls;
 pub use gate::{Gate, GateRules};
@@ -31,7 +31,7 @@ pub use label_map::{MappedLabels, MappedRule, MappedTime, MappedTotals};
 pub use noise::Noise;
 pub use order::Slot;
 pub use trial::TrialOptions;
-pub use verdict::{Judgement, Verdict};
+pub use verdict::Judgement;
 pub(crate) use words::bound_beside;
 pub use words::headline;
 

@@ -8,13 +8,13 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde::{Deserialize, Serialize};
 
 use super::gate::{RowKey, Table};
-use super::inference::moments;
 use super::notes::rule;
 use super::order::start;
 use super::verdict::RowNoise;
 use super::{Cell, Comparison, Side};
 use crate::attribution::Stats;
 use crate::error::{Error, Result};
+use crate::inference::moments;
 use crate::model::Note;
 
 const SCHEMA: &str = "trace-attr.noise";

@@ -4,46 +4,12 @@
 //! [`Judgement`]. The order of the questions is the order of the code in `Judge::judge`; the first that answers
 //! decides. Swapping the sides mirrors every answer.
 
-use super::inference::{self, Interval, NO_ERROR, false_discovery, log_of};
 use super::{Row, Side, Trial};
 use crate::attribution::Stats;
+use crate::inference::{self, Interval, Verdict, false_discovery, log_of};
 
 /// Share of false ones among the rows of a table that are called slower or faster, at most.
 const FALSE_DISCOVERIES: f64 = 0.10;
-
-/// What is said of a row.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Verdict {
-    /// The sides must not be held against each other.
-    Incomparable,
-    /// No difference larger than the margin.
-    Unchanged,
-    /// Side B has none of it in any trial.
-    OnlyInA,
-    /// Side A has none of it in any trial.
-    OnlyInB,
-    /// The trials do not decide.
-    Inconclusive,
-    /// A takes longer than B.
-    Regressed,
-    /// A takes less time than B.
-    Improved,
-}
-
-impl Verdict {
-    /// Stable name: `regressed`, `only_in_a`, …
-    pub fn name(self) -> &'static str {
-        match self {
-            Verdict::Incomparable => "incomparable",
-            Verdict::Unchanged => "unchanged",
-            Verdict::OnlyInA => "only_in_a",
-            Verdict::OnlyInB => "only_in_b",
-            Verdict::Inconclusive => "inconclusive",
-            Verdict::Regressed => "regressed",
-            Verdict::Improved => "improved",
-        }
-    }
-}
 
 /// A verdict with its grounds.
 #[derive(Debug, Clone, PartialEq)]
@@ -210,15 +176,10 @@ impl Judge {
             return say(Verdict::Inconclusive, &["one_trial"]);
         };
         let margin = log_of(margin_pct);
-        let within = margin + NO_ERROR;
-        let (verdict, reasons): (_, &[_]) = if -within <= interval.low() && interval.high() <= within {
-            (Verdict::Unchanged, &[])
-        } else if interval.low() > 0.0 {
-            (Verdict::Regressed, &[])
-        } else if interval.high() < 0.0 {
-            (Verdict::Improved, &[])
-        } else {
-            (Verdict::Inconclusive, &["wide_interval"])
+        let verdict = interval.verdict(margin);
+        let reasons: &[_] = match verdict {
+            Verdict::Inconclusive => &["wide_interval"],
+            _ => &[],
         };
         let gap = interval.change.abs().max(margin - interval.change.abs());
         let relative = self.controls.as_ref().and_then(|controls| values.relative_to(controls));

@@ -1,7 +1,7 @@
 //! Numbers inside sentences, and the headline.
 
-use super::inference::percent;
 use super::{Comparison, Judgement, Over, Settings, Side, Verdict};
+use crate::inference::percent;
 
 /// `1,234,567`.
 pub(super) fn count(value: u64) -> String {

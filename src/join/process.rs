@@ -134,7 +134,7 @@ fn row_fingerprint(submission: &Submission) -> u64 {
 
 pub(super) fn select(input: &RunInput<'_>, table: &TimingTable, timing: Timing) -> Result<Selection> {
     let schema = match timing {
-        Timing::Intervals => gpu_intervals::IntervalRow::SCHEMA,
+        Timing::Intervals | Timing::Live => gpu_intervals::IntervalRow::SCHEMA,
         Timing::Points => execution_points::PointRow::SCHEMA,
     };
     if table.rows == 0 {

@@ -425,9 +425,7 @@ impl CommandBufferTimes {
     ///
     /// Absent when a time is 0 or no number, when the end lies before the start, and when both are equal.
     pub fn span(&self, offset: Offset) -> Measured<GpuSpan> {
-        let start = ns_of_seconds(self.gpu_start).ok_or(Absent::NotAvailable)?;
-        let end = ns_of_seconds(self.gpu_end).ok_or(Absent::NotAvailable)?;
-        ordered(start, end)?;
+        let (start, end) = interval(self.gpu_start, self.gpu_end)?;
         let start = offset.host(start).ok_or(Absent::NotAvailable)?;
         let end = offset.host(end).ok_or(Absent::NotAvailable)?;
         Ok(GpuSpan { start, end })
@@ -437,16 +435,25 @@ impl CommandBufferTimes {
     ///
     /// Absent by the rules of [`CommandBufferTimes::span`].
     pub fn scheduling(&self) -> Measured<Nanos> {
-        let start = ns_of_seconds(self.kernel_start).ok_or(Absent::NotAvailable)?;
-        let end = ns_of_seconds(self.kernel_end).ok_or(Absent::NotAvailable)?;
-        ordered(start, end)?;
+        let (start, end) = interval(self.kernel_start, self.kernel_end)?;
+        Ok(Nanos(end - start))
+    }
+
+    /// How long the GPU ran it.
+    ///
+    /// Absent by the rules of [`CommandBufferTimes::span`].
+    pub fn gpu(&self) -> Measured<Nanos> {
+        let (start, end) = interval(self.gpu_start, self.gpu_end)?;
         Ok(Nanos(end - start))
     }
 }
 
-fn ordered(start: u64, end: u64) -> Measured<()> {
+/// Two readings of a device's clock in seconds, as ns in their order.
+fn interval(start: f64, end: f64) -> Measured<(u64, u64)> {
+    let start = ns_of_seconds(start).ok_or(Absent::NotAvailable)?;
+    let end = ns_of_seconds(end).ok_or(Absent::NotAvailable)?;
     match start.cmp(&end) {
-        std::cmp::Ordering::Less => Ok(()),
+        std::cmp::Ordering::Less => Ok((start, end)),
         std::cmp::Ordering::Equal => Err(Absent::BelowResolution),
         std::cmp::Ordering::Greater => Err(Absent::EndBeforeStart),
     }

@@ -46,6 +46,20 @@ impl Metrics {
         self.0.retain(|_, value| value.is_finite());
         (before - self.0.len()) as u64
     }
+
+    /// Adds the values of `other`, but for the names that `spoken` has.
+    pub(super) fn add_unless(&mut self, other: &Metrics, spoken: &Metrics) {
+        for (name, value) in &other.0 {
+            if !spoken.0.contains_key(name) {
+                *self.0.entry(name.clone()).or_default() += value;
+            }
+        }
+    }
+
+    /// Takes out the names that `other` has.
+    pub(super) fn take_out(&mut self, other: &Metrics) {
+        self.0.retain(|name, _| !other.0.contains_key(name));
+    }
 }
 
 /// A number that can be a metric.

@@ -21,22 +21,34 @@
 //! assert_eq!(&*profile.events()[0].name, "step");
 //! ```
 
+mod averages;
 pub mod backend;
+pub mod bench;
 pub mod clock;
 pub mod event;
 mod hooks;
+pub mod json;
 mod metrics;
 mod observation;
 mod profile;
 mod recorder;
+pub mod rounds;
+#[cfg(feature = "traces")]
+pub mod run_file;
+mod runtime;
 mod session;
+mod shapes;
+mod table;
 mod thread;
+mod trace;
 
+pub use averages::{Average, Column, GroupBy, KeyAverages, Mode};
 pub use clock::HostTime;
 pub use event::{
     Absent, CallPath, Category, Event, EventIndex, GpuWork, Launch, Measured, PipelineLimits, Status, Via,
 };
 pub use hooks::{register_kernel_hook, unregister_kernel_hook};
 pub use metrics::{Amount, Metrics};
-pub use profile::{Counts, Profile, ProfileOptions};
+pub use profile::{Counts, Origin, Profile, ProfileOptions};
+pub use runtime::{InFlight, Kernel, KernelCode, PreparedKernel, Runtime};
 pub use session::{ActiveProfile, Attachment, Handle, Scope, enter, open_profile, profile, profile_with, scope};

@@ -1,9 +1,17 @@
 //! What was recorded: events, counts of what could not be measured, and whose it is.
 
-use std::time::Duration;
+use std::path::Path;
+use std::time::{Duration, SystemTime};
 
+use super::averages::{self, GroupBy, KeyAverages};
 use super::clock::HostTime;
 use super::event::{Event, EventIndex, GpuWork, Status};
+use super::{json, shapes, table, trace};
+use crate::calltree::CallTree;
+use crate::convert::Shapes;
+use crate::error::Result;
+use crate::model::{Nanos, Trace};
+use crate::timeline::Timeline;
 
 /// What a profile could not hold or measure, counted.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -39,6 +47,38 @@ impl Counts {
     }
 }
 
+/// Where a profile comes from.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Origin {
+    /// Name of the program.
+    pub process: String,
+    /// Its pid.
+    pub pid: u32,
+    /// When the profile was opened, since 1970; `None` when the machine's calendar says nothing usable.
+    pub unix: Option<Nanos>,
+    /// The first device that was seen.
+    pub device: Option<String>,
+    /// Whether Xcode's GPU capture was on.
+    pub captured: bool,
+}
+
+impl Origin {
+    /// This process, `since` its opening.
+    pub(super) fn here(since: Nanos, device: Option<String>, captured: bool) -> Origin {
+        let program = std::env::current_exe().ok();
+        let name = program.as_deref().and_then(Path::file_stem);
+        let unix = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).ok();
+        let unix = unix.and_then(|now| u64::try_from(now.as_nanos()).ok());
+        Origin {
+            process: name.map(|name| name.to_string_lossy().into_owned()).unwrap_or_default(),
+            pid: std::process::id(),
+            unix: unix.map(|now| Nanos(now.saturating_sub(since.0))),
+            device,
+            captured,
+        }
+    }
+}
+
 /// Everything that was recorded between the opening and the closing of a profile.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Profile {
@@ -46,26 +86,18 @@ pub struct Profile {
     closed: HostTime,
     events: Vec<Event>,
     counts: Counts,
-    device: Option<String>,
-    captured: bool,
+    origin: Origin,
 }
 
 impl Profile {
-    pub(super) fn new(
-        started: HostTime,
-        closed: HostTime,
-        events: Vec<Event>,
-        counts: Counts,
-        device: Option<String>,
-        captured: bool,
-    ) -> Profile {
+    /// `time` is that of opening and closing.
+    pub(super) fn new(time: (HostTime, HostTime), events: Vec<Event>, counts: Counts, origin: Origin) -> Profile {
         Profile {
-            started,
-            closed,
+            started: time.0,
+            closed: time.1,
             events,
             counts,
-            device,
-            captured,
+            origin,
         }
     }
 
@@ -94,14 +126,57 @@ impl Profile {
         self.counts
     }
 
+    /// Where it comes from.
+    pub fn origin(&self) -> &Origin {
+        &self.origin
+    }
+
     /// The first device that was seen.
     pub fn device(&self) -> Option<&str> {
-        self.device.as_deref()
+        self.origin.device.as_deref()
     }
 
     /// Whether Xcode's GPU capture was on: then its times say nothing of a run without it.
     pub fn captured(&self) -> bool {
-        self.captured
+        self.origin.captured
+    }
+
+    /// Rows by name or call path, in the order in which they were first seen.
+    pub fn key_averages(&self, by: GroupBy) -> KeyAverages {
+        averages::key_averages(self, by)
+    }
+
+    /// The call tree as text.
+    pub fn tree(&self) -> String {
+        table::tree(&self.key_averages(GroupBy::CallPath))
+    }
+
+    /// The profile as one run of a trace; `None` when no command buffer has a GPU time.
+    pub fn to_trace(&self) -> Option<Trace> {
+        trace::trace(self)
+    }
+
+    /// The profile as JSON, schema [`json::SCHEMA`].
+    pub fn to_json(&self) -> String {
+        json::write(self)
+    }
+
+    /// A profile that was written as JSON. Its times count from its opening.
+    ///
+    /// # Errors
+    /// No JSON of the schema, a newer version, or an event that contradicts itself.
+    pub fn from_json(text: &str) -> Result<Profile> {
+        json::read(text)
+    }
+}
+
+impl Shapes for Profile {
+    fn timeline(&self) -> Timeline {
+        shapes::timeline(self)
+    }
+
+    fn call_tree(&self) -> CallTree {
+        shapes::call_tree(self)
     }
 }
 

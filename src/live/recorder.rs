@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use super::backend::Device;
 use super::clock::{Calibration, HostTime, Offset, Pair};
 use super::event::{Absent, CommandBufferTimes, Event, EventIndex, GpuWork, Measured, Status, Via, encoder_time};
-use super::profile::{Counts, Profile};
+use super::profile::{Counts, Origin, Profile};
 use crate::model::Nanos;
 
 /// Collects the events of one profile.
@@ -261,7 +261,8 @@ impl Recorder {
             events.push(slot.event);
         }
         let device = devices.first().map(|seen| seen.device.name());
-        Profile::new(self.started, closed, events, counts, device, captured)
+        let origin = Origin::here(closed.since(self.started), device, captured);
+        Profile::new((self.started, closed), events, counts, origin)
     }
 }
 

@@ -11,7 +11,7 @@ use super::event::Category;
 use super::metrics::Metrics;
 use super::profile::{Profile, ProfileOptions};
 use super::recorder::Recorder;
-use super::thread::{self, OpenKey, Root};
+use super::thread::{self, Moved, OpenKey, Root};
 use crate::error::{Error, Result};
 
 /// Guards belong to the thread that made them.
@@ -183,7 +183,7 @@ pub fn enter(name: &str, metrics: impl FnOnce() -> Metrics) -> Scope {
 #[cold]
 #[inline(never)]
 fn open(name: &str, category: Category, metrics: &Metrics) -> Option<OpenKey> {
-    thread::open(&name.into(), category, metrics)
+    thread::open(&name.into(), category, metrics, Moved::default())
 }
 
 /// An open scope.
@@ -197,6 +197,28 @@ impl Drop for Scope {
     #[inline]
     fn drop(&mut self) {
         if let Some(key) = self.key {
+            thread::close(key);
+        }
+    }
+}
+
+/// An open stage of the runtime: like a scope, but no part of call paths.
+pub(super) struct Stage(Option<OpenKey>);
+
+impl Stage {
+    pub(super) fn enter(name: &str, category: Category, input: Option<u64>, output: Option<u64>) -> Stage {
+        let moved = Moved { input, output };
+        Stage(
+            thread::is_active()
+                .then(|| thread::open(&name.into(), category, &Metrics::new(), moved))
+                .flatten(),
+        )
+    }
+}
+
+impl Drop for Stage {
+    fn drop(&mut self) {
+        if let Some(key) = self.0 {
             thread::close(key);
         }
     }

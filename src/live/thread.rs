@@ -172,8 +172,15 @@ pub(super) fn enter_leaf(
     entered.unwrap_or_default().into_iter().filter_map(begin).collect()
 }
 
+/// Bytes that a stage moves.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct Moved {
+    pub(super) input: Option<u64>,
+    pub(super) output: Option<u64>,
+}
+
 /// Opens a scope or a stage in every active profile.
-pub(super) fn open(name: &Arc<str>, category: Category, metrics: &Metrics) -> Option<OpenKey> {
+pub(super) fn open(name: &Arc<str>, category: Category, metrics: &Metrics, moved: Moved) -> Option<OpenKey> {
     with(|thread| {
         let Thread { attached, open, .. } = thread;
         let now = HostTime::now();
@@ -187,8 +194,8 @@ pub(super) fn open(name: &Arc<str>, category: Category, metrics: &Metrics) -> Op
                 thread: attached.number,
                 start: now,
                 end: now,
-                input_bytes: None,
-                output_bytes: None,
+                input_bytes: moved.input,
+                output_bytes: moved.output,
                 metrics: metrics.clone(),
                 gpu: None,
             };

@@ -164,6 +164,7 @@ fn reading(options: &ReadOptions) -> Key {
         cache: _,
         cache_small: _,
         without_scanner: _,
+        block_bytes: _,
     } = options;
     let mut key = Key::new(&MAGIC);
     key.add(env!("CARGO_PKG_VERSION").as_bytes());

@@ -34,7 +34,9 @@ impl Builder {
         }
         let size = |(_, path): &(usize, &PathBuf)| std::fs::metadata(path).ok().map(|metadata| metadata.len());
         progress.begin(&self.origin, tables.iter().map(size).sum());
-        let this = &*self;
+        let mut this = self.part();
+        this.options.jobs = jobs.each_of(tables.len());
+        let this = &this;
         let read = |(number, path): (usize, &PathBuf)| {
             let mut part = this.part();
             let result = part.read_file_within(path, number, progress);
@@ -56,7 +58,7 @@ impl Builder {
     }
 
     /// For one more file of the same recording.
-    fn part(&self) -> Builder {
+    pub(super) fn part(&self) -> Builder {
         Builder {
             origin: self.origin.clone(),
             contents: self.contents.clone(),
@@ -65,7 +67,7 @@ impl Builder {
     }
 
     /// Takes over what another file held.
-    fn absorb(&mut self, part: Builder, file: usize) -> Result<()> {
+    pub(super) fn absorb(&mut self, part: Builder, file: usize) -> Result<()> {
         self.contents = part.contents;
         let ids = self.texts.take_over(&part.texts);
         let mut runs = part.runs;

@@ -6,7 +6,7 @@ use std::io::Read;
 use hashbrown::HashMap;
 
 use super::pairing::Pairing;
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::model::{
     CommandBufferId, EncoderId, Label, LabelId, LeftOut, NameId, Nanos, Reason, Submission, SubmissionId, Timestamp,
 };
@@ -19,7 +19,7 @@ use crate::tables::signposts::{self, SignpostEvent, SignpostInterval};
 use crate::tables::states::{self, StateRow};
 use crate::tables::submission_map::MapRow;
 use crate::tables::{ProcessId, Renumbered, Table, Texts};
-use crate::xml::{ExportReader, Schema};
+use crate::xml::{BlockRows, Blocks, ExportReader, NotSplit, Schema};
 
 /// One run's tables.
 #[derive(Debug, Clone, Default)]
@@ -106,11 +106,15 @@ pub(super) fn skip<R: Read>(reader: &mut ExportReader<R>) -> Result<u64> {
     Ok(rows)
 }
 
-/// Reads the rest of a table into `push`.
-fn each<R: Read, T: Table>(
+/// Rows of a table that one thread reads before others help it: they bring the element names.
+const FIRST_ROWS: u64 = 10;
+
+/// Reads the rest of a table into `push`; on several threads when `blocks` says so.
+fn each<R: Read, T: Table + Send>(
     reader: &mut ExportReader<R>,
     schema: &Schema,
     texts: &mut Texts,
+    blocks: Option<Blocks>,
     mut push: impl FnMut(T, &mut Texts),
 ) -> Result<u64> {
     let columns = T::bind(schema)?;
@@ -119,8 +123,33 @@ fn each<R: Read, T: Table>(
         let typed = T::read(&row, &columns, texts)?;
         rows += 1;
         push(typed, texts);
+        if let Some(blocks) = blocks.filter(|_| rows == FIRST_ROWS) {
+            let parse = |rows: &mut BlockRows<'_>| {
+                let (mut texts, mut typed) = (Texts::default(), Vec::with_capacity(rows.len()));
+                while let Some(row) = rows.next_row() {
+                    typed.push(T::read(&row, &columns, &mut texts).ok()?);
+                }
+                Some((typed, texts))
+            };
+            let take = |(typed, own): (Vec<T>, Texts)| {
+                let ids = texts.take_over(&own);
+                let same = ids.is_same();
+                for mut row in typed {
+                    if !same {
+                        row.renumber(&ids);
+                    }
+                    push(row, texts);
+                }
+            };
+            rows += reader.split(blocks, parse, take).map_err(|NotSplit| not_split())?;
+        }
     }
     Ok(rows)
+}
+
+/// Never told: the file is read by one thread, which says what is wrong, if anything is.
+fn not_split() -> Error {
+    Error::unfit("the table was not read on several threads")
 }
 
 impl RunTables {
@@ -129,6 +158,7 @@ impl RunTables {
         reader: &mut ExportReader<R>,
         schema: &Schema,
         texts: &mut Texts,
+        blocks: Option<Blocks>,
     ) -> Result<u64> {
         match schema.name() {
             IntervalRow::SCHEMA => {
@@ -136,7 +166,9 @@ impl RunTables {
                 let unnamed = texts.names.intern("(no channel)");
                 let table = self.intervals.get_or_insert_default();
                 table.has_ids |= schema.opt_column("gpu-submission-id").is_some();
-                let rows = each(reader, schema, texts, |row, _| table.push_interval(&row, none, unnamed))?;
+                let rows = each(reader, schema, texts, blocks, |row, _| {
+                    table.push_interval(&row, none, unnamed)
+                })?;
                 table.rows += rows;
                 Ok(rows)
             }
@@ -145,7 +177,7 @@ impl RunTables {
                 let table = self.points.get_or_insert_default();
                 table.has_ids = true;
                 let pairing = &mut self.pairing;
-                let rows = each(reader, schema, texts, |row, texts| {
+                let rows = each(reader, schema, texts, blocks, |row, texts| {
                     pairing.push(&row, table, none, texts)
                 })?;
                 table.rows += rows;
@@ -154,7 +186,7 @@ impl RunTables {
             MapRow::SCHEMA => {
                 self.has_map = true;
                 let map = &mut self.map;
-                each(reader, schema, texts, |row: MapRow, _| {
+                each(reader, schema, texts, blocks, |row: MapRow, _| {
                     if let Some(id) = row.submission {
                         let new = Mapping {
                             encoder: row.encoder,
@@ -168,35 +200,35 @@ impl RunTables {
             }
             EncoderRow::SCHEMA => {
                 let encoders = self.encoders.get_or_insert_default();
-                each(reader, schema, texts, |row, _| encoders.push(row))
+                each(reader, schema, texts, blocks, |row, _| encoders.push(row))
             }
             ShaderRow::SCHEMA => {
                 let shaders = self.shaders.get_or_insert_default();
-                each(reader, schema, texts, |row, _| shaders.push(row))
+                each(reader, schema, texts, blocks, |row, _| shaders.push(row))
             }
             ShaderSampleRow::SCHEMA => {
                 let samples = self.shader_samples.get_or_insert_default();
-                each(reader, schema, texts, |row, _| samples.push(row))
+                each(reader, schema, texts, blocks, |row, _| samples.push(row))
             }
             GpuRow::SCHEMA => {
                 let gpu = &mut self.gpu;
-                each(reader, schema, texts, |row: GpuRow, _| *gpu = gpu.or(row.name))
+                each(reader, schema, texts, blocks, |row: GpuRow, _| *gpu = gpu.or(row.name))
             }
             states::THERMAL => {
                 let thermal = &mut self.thermal;
-                each(reader, schema, texts, |row, _| thermal.push(row))
+                each(reader, schema, texts, blocks, |row, _| thermal.push(row))
             }
             states::PERFORMANCE => {
                 let performance = &mut self.performance;
-                each(reader, schema, texts, |row, _| performance.push(row))
+                each(reader, schema, texts, blocks, |row, _| performance.push(row))
             }
             SignpostEvent::SCHEMA => {
                 let events = self.signpost_events.get_or_insert_default();
-                each(reader, schema, texts, |row, _| events.push(row))
+                each(reader, schema, texts, blocks, |row, _| events.push(row))
             }
             name if signposts::PAIRED.contains(&name) => {
                 let intervals = self.signpost_intervals.get_or_insert_default();
-                each(reader, schema, texts, |row, _| intervals.push(row))
+                each(reader, schema, texts, blocks, |row, _| intervals.push(row))
             }
             _ => skip(reader),
         }
@@ -243,45 +275,29 @@ impl RunTables {
         if ids.is_same() {
             return;
         }
+        fn each<T: Table>(rows: &mut [T], ids: &Renumbered) {
+            rows.iter_mut().for_each(|row| row.renumber(ids));
+        }
         for table in [&mut self.intervals, &mut self.points].into_iter().flatten() {
             for measured in &mut table.measured {
-                ids.name(&mut measured.submission.channel);
-                ids.label(&mut measured.submission.label);
-                measured.process.iter_mut().for_each(|id| ids.process(id));
-                measured.gpu.iter_mut().for_each(|id| ids.name(id));
+                ids.name([&mut measured.submission.channel]);
+                ids.name(&mut measured.gpu);
+                ids.label([&mut measured.submission.label]);
+                ids.process(&mut measured.process);
             }
         }
-        self.pairing.channels_mut().for_each(|id| ids.name(id));
+        ids.name(self.pairing.channels_mut());
         for mapping in self.map.values_mut() {
-            mapping.process.iter_mut().for_each(|id| ids.process(id));
+            ids.process(&mut mapping.process);
         }
-        for row in self.encoders.iter_mut().flatten() {
-            row.command_buffer_label.iter_mut().for_each(|id| ids.name(id));
-            row.label.iter_mut().for_each(|id| ids.name(id));
-            row.process.iter_mut().for_each(|id| ids.process(id));
-        }
-        for row in self.shaders.iter_mut().flatten() {
-            row.name.iter_mut().for_each(|id| ids.name(id));
-            row.pipeline.iter_mut().for_each(|id| ids.name(id));
-            row.process.iter_mut().for_each(|id| ids.process(id));
-        }
-        for row in self.shader_samples.iter_mut().flatten() {
-            row.name.iter_mut().for_each(|id| ids.name(id));
-            row.process.iter_mut().for_each(|id| ids.process(id));
-        }
-        for row in self.signpost_events.iter_mut().flatten() {
-            row.signpost.names_mut().for_each(|id| ids.name(id));
-            row.process.iter_mut().for_each(|id| ids.process(id));
-            row.thread.iter_mut().for_each(|id| ids.name(id));
-        }
-        for row in self.signpost_intervals.iter_mut().flatten() {
-            row.signpost.names_mut().for_each(|id| ids.name(id));
-            row.process.iter_mut().for_each(|id| ids.process(id));
-        }
-        self.gpu.iter_mut().for_each(|id| ids.name(id));
-        for row in self.thermal.iter_mut().chain(&mut self.performance) {
-            row.state.iter_mut().for_each(|id| ids.name(id));
-        }
+        self.encoders.iter_mut().for_each(|rows| each(rows, ids));
+        self.shaders.iter_mut().for_each(|rows| each(rows, ids));
+        self.shader_samples.iter_mut().for_each(|rows| each(rows, ids));
+        self.signpost_events.iter_mut().for_each(|rows| each(rows, ids));
+        self.signpost_intervals.iter_mut().for_each(|rows| each(rows, ids));
+        ids.name(&mut self.gpu);
+        each(&mut self.thermal, ids);
+        each(&mut self.performance, ids);
     }
 
     /// Ends pairing and gives every pair its encoder, command buffer and process.

@@ -14,10 +14,10 @@
 
 use std::fmt::Write as _;
 
-use super::label::visible;
 use super::series::{Series, per, remarks, series, sides};
 use crate::compare::Comparison;
 use crate::compare::gate::{RowKey, Table};
+use crate::label::visible;
 
 /// The whole file.
 pub(super) fn render(comparison: &Comparison) -> String {

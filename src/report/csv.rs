@@ -13,14 +13,14 @@
 
 use std::io;
 
-use super::label::{guarded, visible};
 use super::pick;
 use super::series::{per, sides};
 use crate::attribution::Stats;
 use crate::compare::gate::GatedRow;
-use crate::compare::inference::{Interval, percent};
 use crate::compare::verdict::Test;
 use crate::compare::{Cell, Change, Comparison, Judgement, Over, Row, Side, Trial, headline};
+use crate::inference::{Interval, percent};
+use crate::label::{guarded, visible};
 use crate::model::{Nanos, Reason};
 
 const NS: &str = "ns";

@@ -5,11 +5,11 @@
 //! line is a command: nothing else is printed, and no label can start one.
 
 use super::ReportOptions;
-use super::label;
 use super::series::{left_out, warnings};
 use super::verdict_text::{key, result, self_test, sentence};
 use crate::compare::gate::GateResult;
 use crate::compare::{Comparison, headline};
+use crate::label;
 
 /// Annotations that GitHub shows of one kind and step.
 const MOST: usize = 10;

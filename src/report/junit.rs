@@ -11,12 +11,12 @@
 use std::fmt::Write as _;
 
 use super::ReportOptions;
-use super::label;
 use super::series::remarks;
 use super::verdict_text::{numbers, self_test};
 use crate::compare::gate::{GateResult, GatedRow, SelfTest};
-use crate::compare::inference::percent;
 use crate::compare::{Comparison, headline};
+use crate::inference::percent;
+use crate::label;
 
 /// A test case.
 struct Case {

@@ -5,10 +5,10 @@
 //! not enough whole sections from the last one on. The first line is a marker by which a job finds its own comment.
 
 use super::ReportOptions;
-use super::label;
 use super::sections::{Document, document};
 use super::sheet::{Align, Cell, Content, Line, Sheet, Style, count, len};
 use crate::compare::Comparison;
+use crate::label;
 
 /// Most bytes of a comment; GitHub refuses more than 65,536 characters.
 pub(super) const COMMENT_BYTES: usize = 60_000;

@@ -18,7 +18,6 @@ mod github;
 mod github_action_benchmark;
 mod json;
 mod junit;
-mod label;
 mod markdown;
 mod pick;
 mod sections;
@@ -27,9 +26,6 @@ mod sheet;
 #[cfg(feature = "cli")]
 mod terminal;
 mod verdict_text;
-
-#[cfg(feature = "cli")]
-pub(crate) use label::{guarded, visible};
 
 /// How a comparison is written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -5,11 +5,11 @@
 //! speaking of busy time and all others of total time; units spelled out, so that no number is taken for one of another
 //! unit; and the remarks that stand in every format.
 
-use super::label::visible;
 use super::pick;
 use crate::attribution::Stats;
 use crate::compare::gate::RowKey;
 use crate::compare::{Cell, Comparison, Over, Row, Side, Trial};
+use crate::label::visible;
 use crate::model::{Nanos, Reason, Severity};
 
 /// Longest name of a series, in characters: Bencher takes no more than 1,024.

@@ -3,12 +3,11 @@
 //! A [`Sheet`] is a section of a report: lines, a table, lines. The formats decide how it looks; what stands in
 //! it was decided in `sections`. No text in a sheet has a control or invisible character: [`text`] sees to it.
 
-use super::label;
 use crate::compare::Over;
-use crate::model::{Nanos, Timestamp};
-
-/// What stands where nothing was measured.
-pub(super) const NOT_MEASURED: &str = "–";
+use crate::figures::grouped;
+pub(super) use crate::figures::{NOT_MEASURED, count, duration, number};
+use crate::label;
+use crate::model::Timestamp;
 
 /// One section.
 #[derive(Debug, Default)]
@@ -170,54 +169,6 @@ pub(super) fn or_dash(name: Option<&str>) -> String {
     name.map_or_else(|| NOT_MEASURED.to_owned(), text)
 }
 
-/// How many decimals a number of this size has: two, one from 100 on, none from 10,000 on.
-fn decimals(size: f64) -> usize {
-    if size < 99.995 {
-        2
-    } else if size < 9_999.95 {
-        1
-    } else {
-        0
-    }
-}
-
-/// A positive number, rounded; `0` only for zero, `<0.01` for what would round to it.
-fn rounded(size: f64) -> String {
-    if size == 0.0 {
-        "0".to_owned()
-    } else if size < 0.005 {
-        "<0.01".to_owned()
-    } else {
-        grouped(&format!("{size:.*}", decimals(size)))
-    }
-}
-
-/// Digits with commas between thousands.
-fn grouped(digits: &str) -> String {
-    let (whole, fraction) = digits.split_once('.').map_or((digits, None), |(w, f)| (w, Some(f)));
-    let mut out = String::with_capacity(digits.len() + digits.len() / 3);
-    for (at, c) in whole.chars().enumerate() {
-        if at > 0 && (whole.len() - at).is_multiple_of(3) {
-            out.push(',');
-        }
-        out.push(c);
-    }
-    if let Some(fraction) = fraction {
-        out.push('.');
-        out.push_str(fraction);
-    }
-    out
-}
-
-/// A number without unit in its cell: µs, or things per unit. Whole counts have no decimals.
-pub(super) fn number(value: f64) -> String {
-    if !value.is_finite() {
-        return NOT_MEASURED.to_owned();
-    }
-    let sign = if value < 0.0 { "-" } else { "" };
-    format!("{sign}{}", rounded(value.abs()))
-}
-
 /// Things per unit: like [`number`], but a whole number has no decimals.
 pub(super) fn quantity(value: f64) -> String {
     if value.is_finite() && value.fract().abs() < 1e-9 && value.abs() > 0.5 {
@@ -261,11 +212,6 @@ pub(super) fn spread(over: &Over) -> String {
     if low == high { low } else { format!("{low}–{high}") }
 }
 
-/// A count.
-pub(super) fn count(n: u64) -> String {
-    grouped(&n.to_string())
-}
-
 /// A count with its noun: `1 trial`, `3 trials`.
 pub(super) fn plural(n: u64, noun: &str) -> String {
     let ending = if n == 1 { "" } else { "s" };
@@ -277,16 +223,6 @@ pub(super) fn len<T>(items: &[T]) -> u64 {
     u64::try_from(items.len()).unwrap_or(u64::MAX)
 }
 
-/// A length of time in the unit that suits it.
-pub(super) fn duration(Nanos(ns): Nanos) -> String {
-    let (scale, unit) = match ns {
-        0..1_000_000 => (1e3, "µs"),
-        1_000_000..1_000_000_000 => (1e6, "ms"),
-        _ => (1e9, "s"),
-    };
-    format!("{} {unit}", number(ns as f64 / scale))
-}
-
 /// A moment in the recording, to the µs.
 pub(super) fn moment(Timestamp(ns): Timestamp) -> String {
     let us = ns / 1_000;
@@ -296,6 +232,7 @@ pub(super) fn moment(Timestamp(ns): Timestamp) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::model::Nanos;
 
     #[test]
     fn small_is_not_zero_and_large_has_fewer_decimals() {

@@ -10,10 +10,10 @@ use comfy_table::{
 };
 
 use super::ReportOptions;
-use super::label::{cut, cut_middle, width};
 use super::sections::{Document, document};
 use super::sheet::{Align, Cell, Column, Content, Line, Sheet, Style};
 use crate::compare::Comparison;
+use crate::label::{cut, cut_middle, width};
 
 /// Only a line under the headings.
 const LIGHT: TableStyle = TableStyle::new().header_separator(LineStyle::none().fill('─').junction('─'));

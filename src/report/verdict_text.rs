@@ -3,8 +3,8 @@
 use super::sheet::{number, text};
 use crate::compare::bound_beside;
 use crate::compare::gate::{GateResult, GatedRow, RowKey, SelfTest};
-use crate::compare::inference::{Interval, Method, percent};
 use crate::compare::{Comparison, Judgement, Verdict};
+use crate::inference::{Interval, Method, percent};
 
 /// The verdict of a row for a narrow column; `–` where nothing may be said.
 pub(super) fn word(judgement: &Judgement) -> &'static str {

@@ -6,7 +6,7 @@
 //! Traps: start and duration are CPU time, never GPU time; labels default to `Command Buffer 0` and
 //! `Compute Command 0`; a label can name several encoders (`A & B`).
 
-use super::{ProcessId, Table, Texts, opt_u64};
+use super::{ProcessId, Renumbered, Table, Texts, opt_u64};
 use crate::error::Result;
 use crate::model::{CommandBufferId, EncoderId, NameId, Nanos};
 use crate::xml::{ColumnIndex, Row, Schema};
@@ -68,5 +68,11 @@ impl Table for EncoderRow {
                 None => None,
             },
         })
+    }
+
+    fn renumber(&mut self, ids: &Renumbered) {
+        ids.name(&mut self.command_buffer_label);
+        ids.name(&mut self.label);
+        ids.process(&mut self.process);
     }
 }

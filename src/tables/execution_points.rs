@@ -7,7 +7,7 @@
 //! Traps: a time can be a reference (a start at the very ns of the end before it); there is no process column,
 //! so a point means nothing without the submission map.
 
-use super::{Table, Texts, opt_u64};
+use super::{Renumbered, Table, Texts, opt_u64};
 use crate::error::Result;
 use crate::xml::{ColumnIndex, Row, Schema};
 
@@ -68,4 +68,6 @@ impl Table for PointRow {
             submission: row.opt_u64(columns.submission)?,
         })
     }
+
+    fn renumber(&mut self, _: &Renumbered) {}
 }

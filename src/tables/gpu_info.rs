@@ -1,6 +1,6 @@
 //! `metal-gpu-info`: the name of the GPU.
 
-use super::{Table, Texts};
+use super::{Renumbered, Table, Texts};
 use crate::error::Result;
 use crate::model::NameId;
 use crate::xml::{ColumnIndex, Row, Schema};
@@ -31,5 +31,9 @@ impl Table for GpuRow {
         Ok(GpuRow {
             name: texts.name(row, columns.name),
         })
+    }
+
+    fn renumber(&mut self, ids: &Renumbered) {
+        ids.name(&mut self.name);
     }
 }

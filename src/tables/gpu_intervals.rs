@@ -7,7 +7,7 @@
 //! Traps: the window server's rows are in it even when one process was recorded; the process is a reference into
 //! the label of an earlier row; an encoder can have several rows, so its id is no key.
 
-use super::{ProcessId, Table, Texts, opt_u64};
+use super::{ProcessId, Renumbered, Table, Texts, opt_u64};
 use crate::error::Result;
 use crate::model::{CommandBufferId, EncoderId, Label, LabelId, NameId, Names, Nanos, SubmissionId};
 use crate::xml::{Cell, CellKind, ColumnIndex, Row, Schema};
@@ -100,6 +100,13 @@ impl Table for IntervalRow {
             encoder: opt_u64(row, columns.encoder)?.and_then(EncoderId::new),
             submission: opt_u64(row, columns.submission)?.and_then(SubmissionId::new),
         })
+    }
+
+    fn renumber(&mut self, ids: &Renumbered) {
+        ids.name(&mut self.channel);
+        ids.name(&mut self.gpu);
+        ids.label(&mut self.label);
+        ids.process(&mut self.process);
     }
 }
 

@@ -25,7 +25,7 @@ pub trait Table: Sized {
     /// Its name in an export.
     const SCHEMA: &'static str;
     /// Places of the columns that are read.
-    type Columns;
+    type Columns: Sync;
 
     /// Finds the columns.
     ///
@@ -38,6 +38,9 @@ pub trait Table: Sized {
     /// # Errors
     /// A number that is no number.
     fn read(row: &Row<'_>, columns: &Self::Columns, texts: &mut Texts) -> Result<Self>;
+
+    /// Gives names, processes and labels the ids that they have among texts read before.
+    fn renumber(&mut self, ids: &Renumbered);
 }
 
 /// Engineering types of all columns that any table here reads; ids of other types are not kept.
@@ -207,7 +210,7 @@ impl Texts {
 }
 
 /// The ids that the texts of one file have among those of the files before it.
-pub(crate) struct Renumbered {
+pub struct Renumbered {
     names: Vec<NameId>,
     processes: Vec<ProcessId>,
     labels: Vec<LabelId>,
@@ -232,8 +235,7 @@ impl Texts {
                 ..
             } = &mut label
             {
-                ids.name(command_buffer);
-                ids.name(encoder);
+                ids.name([command_buffer, encoder]);
             }
             ids.labels.push(self.intern_label(label));
         }
@@ -250,16 +252,25 @@ impl Renumbered {
             && self.labels.iter().zip(counts()).all(|(id, at)| id.0 == at)
     }
 
-    pub(crate) fn name(&self, id: &mut NameId) {
-        renumber(&self.names, id.0, id);
+    /// The name's id from now on.
+    pub(crate) fn name<'i>(&self, id: impl IntoIterator<Item = &'i mut NameId>) {
+        for id in id {
+            renumber(&self.names, id.0, id);
+        }
     }
 
-    pub(crate) fn process(&self, id: &mut ProcessId) {
-        renumber(&self.processes, id.0, id);
+    /// The process's id from now on.
+    pub(crate) fn process<'i>(&self, id: impl IntoIterator<Item = &'i mut ProcessId>) {
+        for id in id {
+            renumber(&self.processes, id.0, id);
+        }
     }
 
-    pub(crate) fn label(&self, id: &mut LabelId) {
-        renumber(&self.labels, id.0, id);
+    /// The label's id from now on.
+    pub(crate) fn label<'i>(&self, id: impl IntoIterator<Item = &'i mut LabelId>) {
+        for id in id {
+            renumber(&self.labels, id.0, id);
+        }
     }
 }
 

@@ -3,7 +3,7 @@
 //! Traps: a name carries its id (`forward_fs (80)`), which differs between runs; no timing table carries that id;
 //! samples overlap, so only their shares mean something; the sample table is empty unless Shader Timeline was on.
 
-use super::{ProcessId, Table, Texts};
+use super::{ProcessId, Renumbered, Table, Texts};
 use crate::error::Result;
 use crate::model::NameId;
 use crate::xml::{ColumnIndex, Row, Schema};
@@ -47,6 +47,12 @@ impl Table for ShaderRow {
                 None => None,
             },
         })
+    }
+
+    fn renumber(&mut self, ids: &Renumbered) {
+        ids.name(&mut self.name);
+        ids.name(&mut self.pipeline);
+        ids.process(&mut self.process);
     }
 }
 
@@ -94,6 +100,11 @@ impl Table for ShaderSampleRow {
                 None => None,
             },
         })
+    }
+
+    fn renumber(&mut self, ids: &Renumbered) {
+        ids.name(&mut self.name);
+        ids.process(&mut self.process);
     }
 }
 

@@ -9,7 +9,7 @@
 //! this schema, cut by subsystem and category, so one event can stand in two of them. The Metal System Trace template
 //! records Apple's own signposts only; a program's need the instrument `os_signpost` or `Points of Interest`.
 
-use super::{ProcessId, Table, Texts, opt_u64};
+use super::{ProcessId, Renumbered, Table, Texts, opt_u64};
 use crate::error::Result;
 use crate::model::NameId;
 use crate::xml::{ColumnIndex, Row, Schema};
@@ -163,6 +163,12 @@ impl Table for SignpostEvent {
             thread: columns.thread.and_then(|at| texts.name(row, at)),
         })
     }
+
+    fn renumber(&mut self, ids: &Renumbered) {
+        ids.name(self.signpost.names_mut());
+        ids.name(&mut self.thread);
+        ids.process(&mut self.process);
+    }
 }
 
 /// Places of an interval's columns.
@@ -194,5 +200,10 @@ impl Table for SignpostInterval {
             signpost: columns.signpost.read(row, texts)?,
             process: texts.process(row, columns.process)?,
         })
+    }
+
+    fn renumber(&mut self, ids: &Renumbered) {
+        ids.name(self.signpost.names_mut());
+        ids.process(&mut self.process);
     }
 }

@@ -3,7 +3,7 @@
 //! Both are intervals with a state and whether somebody induced it; they differ in the state's column only.
 //! Performance states have gaps.
 
-use super::{Table, Texts, opt_u64};
+use super::{Renumbered, Table, Texts, opt_u64};
 use crate::error::Result;
 use crate::model::NameId;
 use crate::xml::{ColumnIndex, Row, Schema};
@@ -60,5 +60,9 @@ impl Table for StateRow {
             state: texts.name(row, columns.state),
             induced: opt_u64(row, columns.induced)?.is_some_and(|flag| flag != 0),
         })
+    }
+
+    fn renumber(&mut self, ids: &Renumbered) {
+        ids.name(&mut self.state);
     }
 }

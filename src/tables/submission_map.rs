@@ -6,7 +6,7 @@
 //! Traps: two rows per encoder (submission N+1 first, then N; a compute encoder runs only N), so its rows are
 //! not submissions; it covers every process; the process cell is usually a reference.
 
-use super::{ProcessId, Table, Texts, opt_u64};
+use super::{ProcessId, Renumbered, Table, Texts, opt_u64};
 use crate::error::Result;
 use crate::model::{CommandBufferId, EncoderId, Process, SubmissionId};
 use crate::xml::{ColumnIndex, Row, Schema};
@@ -67,5 +67,9 @@ impl Table for MapRow {
             command_buffer: opt_u64(row, columns.command_buffer)?.and_then(CommandBufferId::new),
             process,
         })
+    }
+
+    fn renumber(&mut self, ids: &Renumbered) {
+        ids.process(&mut self.process);
     }
 }

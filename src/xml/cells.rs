@@ -2,8 +2,10 @@
 //!
 //! Faults found here have no position yet; the reader adds it.
 
-use super::ids::{IdTable, Pool, Tag, Value};
+use super::bounded::BUFFER;
+use super::ids::{IdTable, Pool, Size, Tag, Value};
 use super::names::{self, Name};
+use super::segments::{Piece, References};
 use super::{Keep, MAX_DEPTH, Schema, unescaped};
 
 /// What a cell may hold when its references are followed: a stack of 512 frames with long names is a quarter of it.
@@ -35,6 +37,8 @@ pub(super) enum Fault {
 pub(super) struct Cells {
     pub(super) pool: Pool,
     pub(super) ids: IdTable,
+    /// How ids are found that are not in `ids`.
+    pub(super) references: References,
     pub(super) keep_all: bool,
     /// By tag.
     pub(super) names: Vec<Name>,
@@ -51,6 +55,8 @@ pub(super) struct Cells {
     pub(super) open: Vec<Open>,
     pub(super) scratch: Vec<Value>,
     text: String,
+    /// Bytes of the texts of earlier pieces of the document.
+    earlier_text_bytes: usize,
     /// Bytes of tags so far.
     pub(super) tag_bytes: u64,
     /// Bytes that the composites so far would take if each were written in full.
@@ -84,6 +90,7 @@ impl Cells {
         let mut cells = Cells {
             pool,
             ids: IdTable::default(),
+            references: References::None,
             keep_all: matches!(keep, Keep::All),
             names: Vec::new(),
             guesses: [None; GUESSES],
@@ -96,6 +103,7 @@ impl Cells {
             open: Vec::new(),
             scratch: Vec::new(),
             text: String::new(),
+            earlier_text_bytes: 0,
             tag_bytes: 0,
             full_bytes: 0,
             shown: String::new(),
@@ -112,6 +120,61 @@ impl Cells {
             }
         }
         cells
+    }
+
+    /// Cells that know the same element names but no id.
+    pub(super) fn fork(&self, references: References) -> Cells {
+        Cells {
+            pool: Pool::with_names_of(&self.pool),
+            ids: IdTable::default(),
+            references,
+            keep_all: self.keep_all,
+            names: self.names.clone(),
+            guesses: self.guesses,
+            sentinel: self.sentinel,
+            process: self.process,
+            narrative: self.narrative,
+            fmt: self.fmt,
+            own_text: self.own_text,
+            row: Vec::new(),
+            open: Vec::new(),
+            scratch: Vec::new(),
+            text: String::new(),
+            earlier_text_bytes: 0,
+            tag_bytes: 0,
+            full_bytes: 0,
+            shown: String::new(),
+        }
+    }
+
+    /// What was defined and is still to be resolved.
+    pub(super) fn into_piece(self) -> Piece {
+        Piece {
+            ids: self.ids,
+            pool: self.pool,
+            references: self.references,
+        }
+    }
+
+    /// What the bounds on a document are held against.
+    pub(super) fn counted(&self) -> Counted {
+        Counted {
+            tag_bytes: self.tag_bytes,
+            full_bytes: self.full_bytes,
+            text_bytes: self.text_bytes(),
+        }
+    }
+
+    /// Counts what came before.
+    pub(super) fn add(&mut self, before: Counted) {
+        self.tag_bytes += before.tag_bytes;
+        self.full_bytes = self.full_bytes.saturating_add(before.full_bytes);
+        self.earlier_text_bytes += before.text_bytes;
+    }
+
+    /// Bytes of all distinct texts.
+    pub(super) fn text_bytes(&self) -> usize {
+        self.earlier_text_bytes.saturating_add(self.pool.text_bytes())
     }
 
     pub(super) fn tag(&mut self, name: &str) -> Option<Tag> {
@@ -312,12 +375,7 @@ impl Cells {
         if new {
             self.full_bytes = self.full_bytes.saturating_add(size.bytes);
         }
-        let growth = if self.keep_all {
-            MAX_GROWTH_OF_ALL
-        } else {
-            MAX_GROWTH_OF_TYPES
-        };
-        if size.bytes > MAX_CELL_BYTES || self.full_bytes > MAX_CELL_BYTES + growth * self.tag_bytes {
+        if size.bytes > MAX_CELL_BYTES || self.full_bytes > full_bytes_bound(self.tag_bytes, self.keep_all) {
             return Err(Fault::TooLarge);
         }
         Ok(Value::composite(tag, composite))
@@ -326,7 +384,7 @@ impl Cells {
     /// The value of an element without children.
     pub(super) fn leaf(&mut self, tag: Tag, text: &str) -> Result<Value, Fault> {
         let text = if tag == self.narrative { text } else { text.trim() };
-        if !self.keep_all && (text.len() > MAX_NAME_BYTES || self.pool.text_bytes() > MAX_NAMES_BYTES) {
+        if !self.keep_all && (text.len() > MAX_NAME_BYTES || self.text_bytes() > MAX_NAMES_BYTES) {
             return Err(Fault::TooLarge);
         }
         Ok(match plain_number(text).and_then(|number| Value::number(tag, number)) {
@@ -336,8 +394,8 @@ impl Cells {
     }
 
     /// What a reference of this type stands for.
-    pub(super) fn referred(&self, tag: Tag, id: u64) -> Result<Value, Fault> {
-        let value = self.ids.get(id);
+    pub(super) fn referred(&mut self, tag: Tag, id: u64) -> Result<Value, Fault> {
+        let value = self.value_of(tag, id);
         let name = || format!("<{}>", self.pool.tag_name(tag));
         if value == Value::UNDEFINED {
             return Err(Fault::Dangling { found: name(), id });
@@ -354,6 +412,58 @@ impl Cells {
         }
         Ok(value)
     }
+}
+
+impl Cells {
+    /// The value of an id, wherever in the document it was defined.
+    #[inline]
+    pub(super) fn value_of(&mut self, tag: Tag, id: u64) -> Value {
+        match self.ids.get(id) {
+            Value::UNDEFINED => self.earlier_value(tag, id),
+            value => value,
+        }
+    }
+
+    fn earlier_value(&mut self, tag: Tag, id: u64) -> Value {
+        let value = self.references.get(tag, id, &mut self.pool);
+        self.extend_names();
+        value
+    }
+}
+
+/// What a document has taken so far, as far as it is bounded.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(super) struct Counted {
+    pub(super) tag_bytes: u64,
+    pub(super) full_bytes: u64,
+    pub(super) text_bytes: usize,
+}
+
+impl Counted {
+    /// With one more piece, whose largest composite is of that size; `None` when one reader for all of it might have met
+    /// a bound on the way, which is told more readily here: what pieces have in common counts once in each.
+    pub(super) fn with(self, piece: Counted, largest: Size, keep_all: bool) -> Option<Counted> {
+        let all = Counted {
+            tag_bytes: self.tag_bytes + piece.tag_bytes,
+            full_bytes: self.full_bytes.checked_add(piece.full_bytes)?,
+            text_bytes: self.text_bytes.checked_add(piece.text_bytes)?,
+        };
+        let within = largest.levels <= MAX_DEPTH
+            && largest.bytes <= MAX_CELL_BYTES
+            && all.full_bytes <= full_bytes_bound(self.tag_bytes, keep_all)
+            && (keep_all || all.text_bytes + BUFFER <= MAX_NAMES_BYTES);
+        within.then_some(all)
+    }
+}
+
+/// How much the composites of a document may hold with so many bytes of tags.
+fn full_bytes_bound(tag_bytes: u64, keep_all: bool) -> u64 {
+    let growth = if keep_all {
+        MAX_GROWTH_OF_ALL
+    } else {
+        MAX_GROWTH_OF_TYPES
+    };
+    MAX_CELL_BYTES + growth * tag_bytes
 }
 
 /// A decimal number whose text can be written back from it.

@@ -73,6 +73,21 @@ impl Value {
         Value::pack(3, tag, composite.0)
     }
 
+    /// A placeholder for what an earlier piece of the document defines, by its number among those; see
+    /// [`super::segments`]. It has no kind.
+    pub(super) fn import(tag: Tag, number: usize) -> Value {
+        Value::pack(0, tag, number as u64)
+    }
+
+    /// The number of a placeholder.
+    pub(super) fn import_number(self) -> Option<usize> {
+        // No element name is tag 0.
+        if self.0 >> KIND_SHIFT != 0 || self.tag().0 == 0 {
+            return None;
+        }
+        usize::try_from(self.0 & PAYLOAD_MASK).ok()
+    }
+
     pub(super) fn tag(self) -> Tag {
         Tag(u16::try_from(self.0 >> PAYLOAD_BITS & 0xfff).unwrap_or(0))
     }
@@ -99,7 +114,11 @@ const PAGE: usize = 4096;
 /// Values by id.
 #[derive(Default)]
 pub(super) struct IdTable {
+    /// From `first_page` on.
     pages: Vec<Option<Box<[Value; PAGE]>>>,
+    first_page: usize,
+    /// The lowest and the highest id that was ever defined.
+    range: Option<(u64, u64)>,
     far: HashMap<u64, Value>,
     defined: u64,
     /// What [`IdTable::try_define`] replaced since the last mark.
@@ -110,7 +129,7 @@ pub(super) struct IdTable {
 impl IdTable {
     /// The value of an id; [`Value::UNDEFINED`] when there is none.
     pub(super) fn get(&self, id: u64) -> Value {
-        if let Some((page, at)) = split(id)
+        if let Some((page, at)) = self.split(id)
             && let Some(Some(page)) = self.pages.get(page)
         {
             let value = page.get(at).copied().unwrap_or_default();
@@ -127,11 +146,17 @@ impl IdTable {
 
     /// Defines an id; a later definition replaces an earlier one.
     pub(super) fn define(&mut self, id: u64, value: Value) {
+        if self.range.is_none() {
+            // A piece of a document begins anywhere, and an element's parts are defined before it.
+            let page = usize::try_from(id).unwrap_or(0) / PAGE;
+            self.first_page = page.saturating_sub(1);
+        }
+        self.widen(id);
         self.defined += 1;
         // A page may be added only in proportion to what was defined: 32 bytes a definition at the most.
-        let bound = self.defined.saturating_mul(4).saturating_add(PAGE as u64);
-        match split(id) {
-            Some((page, at)) if page < self.pages.len() || id < bound => {
+        let bound = self.defined.saturating_mul(4).saturating_add(2 * PAGE as u64);
+        match self.split(id) {
+            Some((page, at)) if page < self.pages.len() || ((page * PAGE + at) as u64) < bound => {
                 if page >= self.pages.len() {
                     if value == Value::UNDEFINED {
                         self.far.remove(&id);
@@ -171,13 +196,14 @@ impl IdTable {
     #[inline]
     pub(super) fn try_define(&mut self, id: u64, value: Value) {
         if self.far.is_empty()
-            && let Some((page, at)) = split(id)
+            && let Some((page, at)) = self.split(id)
             && let Some(Some(page)) = self.pages.get_mut(page)
             && let Some(slot) = page.get_mut(at)
         {
             self.defined += 1;
             self.replaced.push((id, *slot));
             *slot = value;
+            self.widen(id);
         } else {
             self.replaced.push((id, self.get(id)));
             self.define(id, value);
@@ -195,11 +221,26 @@ impl IdTable {
     pub(super) fn clear(&mut self) {
         *self = IdTable::default();
     }
-}
 
-fn split(id: u64) -> Option<(usize, usize)> {
-    let id = usize::try_from(id).ok()?;
-    Some((id / PAGE, id % PAGE))
+    /// The lowest and the highest id that was defined, also as something that nobody needs.
+    pub(super) fn range(&self) -> Option<(u64, u64)> {
+        self.range
+    }
+
+    #[inline]
+    fn widen(&mut self, id: u64) {
+        self.range = Some(match self.range {
+            Some((lowest, highest)) => (lowest.min(id), highest.max(id)),
+            None => (id, id),
+        });
+    }
+
+    /// Page, and place on it; `None` before the first page.
+    #[inline]
+    fn split(&self, id: u64) -> Option<(usize, usize)> {
+        let id = usize::try_from(id).ok()?;
+        Some(((id / PAGE).checked_sub(self.first_page)?, id % PAGE))
+    }
 }
 
 /// Texts, element names and composites, each once.
@@ -260,6 +301,47 @@ pub(super) struct PoolMark {
 }
 
 impl Pool {
+    /// An empty pool with the same element names under the same numbers.
+    pub(super) fn with_names_of(other: &Pool) -> Pool {
+        Pool {
+            tags: other.tags.clone(),
+            tag_index: other.tag_index.clone(),
+            ..Pool::default()
+        }
+    }
+
+    /// Puts what they stand for in the place of placeholders in all composites. From then on composites can be equal
+    /// without being one.
+    pub(super) fn replace_imports(&mut self, imports: &[Value]) {
+        if imports.is_empty() {
+            return;
+        }
+        for child in &mut self.children {
+            *child = super::segments::resolved(imports, *child);
+        }
+        // A part stands before what it is a part of; what was imported stands behind both, but its size is known.
+        for at in 0..self.composites.len() {
+            let size = self.size_of(children_at(&self.children, &self.composites, at));
+            if let Some(composite) = self.composites.get_mut(at) {
+                composite.size = size;
+            }
+        }
+    }
+
+    /// The size of the largest composite, level by level and byte by byte, and the bytes of all of them.
+    pub(super) fn sizes(&self) -> (Size, u64) {
+        self.composites
+            .iter()
+            .fold((Size::default(), 0), |(most, all), composite| {
+                let size = composite.size;
+                let most = Size {
+                    levels: most.levels.max(size.levels),
+                    bytes: most.bytes.max(size.bytes),
+                };
+                (most, u64::saturating_add(all, size.bytes))
+            })
+    }
+
     pub(super) fn mark(&self) -> PoolMark {
         PoolMark {
             texts: self.ends.len(),
@@ -479,7 +561,7 @@ mod tests {
             assert_eq!(ids.get(id).kind(), Kind::Number(id % 1000), "{id}");
         }
         assert_eq!(ids.get(8), Value::UNDEFINED);
-        assert!(ids.pages.len() <= 1);
+        assert!(ids.pages.len() <= 2);
         ids.define(1 << 63, Value::UNDEFINED);
         ids.define(7, Value::number(tag, 9).unwrap());
         assert_eq!(ids.get(1 << 63), Value::UNDEFINED);

@@ -20,10 +20,13 @@ mod names;
 mod row;
 mod scan;
 mod schema;
+mod segments;
+mod split;
 
 pub use element::Element;
 pub use row::{Cell, CellKind, ProcessCell, Row};
 pub use schema::{Column, ColumnIndex, Schema};
+pub use split::{BlockRows, Blocks, NotSplit};
 
 use std::io::{self, BufRead, Read};
 
@@ -36,6 +39,7 @@ use crate::error::{Error, ErrorKind, Position, Result};
 use bounded::{Bounded, MAX_EVENT_BYTES};
 use cells::{Attributes, Cells, Fault};
 use scan::Stop;
+use segments::{Earlier, References};
 
 /// No row, schema or table of contents is longer, in however many pieces.
 const MAX_PART_BYTES: u64 = 16 << 20;
@@ -91,6 +95,8 @@ pub struct ExportReader<R> {
     row: u64,
     row_byte: u64,
     scanner: Scanner,
+    /// What tables that were read in blocks defined, and everything before them.
+    earlier: Earlier,
 }
 
 /// Whether rows are tried with the row scanner.
@@ -132,7 +138,24 @@ impl<R: Read> ExportReader<R> {
             row: 0,
             row_byte: 0,
             scanner: Scanner::On { wait: 0, missed: 0 },
+            earlier: Earlier::default(),
         }
+    }
+
+    /// A reader of nothing but rows.
+    fn of_rows(input: R, cells: Cells, schema: Schema) -> Self {
+        ExportReader {
+            cells,
+            schema: Some(schema),
+            place: Place::InNode,
+            ..ExportReader::new(input, Keep::All)
+        }
+    }
+
+    /// Whether anything follows.
+    fn has_more(&mut self) -> bool {
+        let input = self.reader.get_mut();
+        !input.window().is_empty() || input.widen()
     }
 
     /// The same, but every row is read by the tokenizer: what the row scanner is measured and checked against.
@@ -268,6 +291,8 @@ impl<R: Read> ExportReader<R> {
                 "trace-query-result" => {
                     // Ids count anew in every document; several can follow each other on standard input.
                     self.cells.ids.clear();
+                    self.cells.references = References::None;
+                    self.earlier = Earlier::default();
                     self.schema = None;
                     self.row = 0;
                     if !empty {

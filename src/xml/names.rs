@@ -5,6 +5,7 @@
 use super::ids::Tag;
 
 /// An element name.
+#[derive(Clone)]
 pub(super) struct Name {
     /// `<name`.
     pub(super) opening: Pattern,
@@ -33,6 +34,7 @@ pub(super) fn index(tag: Tag) -> usize {
 }
 
 /// Bytes to look for.
+#[derive(Clone)]
 pub(super) struct Pattern {
     text: String,
     /// Bytes and masks of the first and the second 16.

@@ -41,7 +41,7 @@ impl Cells {
     /// Reads the row that `bytes` begin with; they are UTF-8 and follow a closing tag.
     pub(super) fn scan_row(&mut self, bytes: &[u8], schema: &Schema) -> Result<Scanned, Stop> {
         // Near this bound it matters at which text it is reached.
-        let many_names = !self.keep_all && self.pool.text_bytes() + BUFFER > MAX_NAMES_BYTES;
+        let many_names = !self.keep_all && self.text_bytes() + BUFFER > MAX_NAMES_BYTES;
         if many_names || !schema.plain {
             return Err(Stop::Odd);
         }
@@ -67,6 +67,7 @@ impl Cells {
             self.begin_row();
             self.ids.rewind();
             self.pool.rewind(pool);
+            self.references.forget();
             (self.tag_bytes, self.full_bytes) = counted;
         }
         scanned.map(|()| Scanned {
@@ -124,7 +125,7 @@ impl Cells {
         if !keep {
             return Ok(Value::UNDEFINED);
         }
-        let value = self.ids.get(id);
+        let value = self.value_of(tag, id);
         let fits = value.tag() == tag && value != Value::UNDEFINED || value == Value::NULL;
         if fits { Ok(value) } else { Err(Stop::Odd) }
     }

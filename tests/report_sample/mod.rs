@@ -7,11 +7,11 @@ use trace_attr::attribution::{
     Buckets, Durations, EncoderLabels, Gap, GapBand, Gaps, Group, KernelFamilies, Latency, SlowSubmission, Stats,
 };
 use trace_attr::compare::gate::{Exception, Gate, GateResult, GatedRow, Percent, RowKey, SelfTest, Table};
-use trace_attr::compare::inference::welch;
-use trace_attr::compare::verdict::{Judgement, Test, Verdict};
+use trace_attr::compare::verdict::{Judgement, Test};
 use trace_attr::compare::{
     Cell, Change, Comparison, Finding, GapRow, InferenceSettings, LatencyCell, Over, Row, Settings, Side, Slot, Trial,
 };
+use trace_attr::inference::{Verdict, welch};
 use trace_attr::model::{
     CrossCheck, LeftOut, Nanos, Note, Process, Reason, RecordingState, ShaderSamples, StateTime, Timestamp, Timing,
     Window, WindowFound, WindowRule,

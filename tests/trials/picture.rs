@@ -5,7 +5,7 @@
 
 use std::fmt::Write;
 
-use trace_attr::compare::inference::{log_of, percent, welch};
+use trace_attr::inference::{log_of, percent, welch};
 
 use crate::support::normal::Normal;
 

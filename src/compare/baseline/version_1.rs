@@ -312,6 +312,7 @@ impl Report {
         let timing = match self.settings.timing.as_str() {
             "intervals" => Timing::Intervals,
             "points" => Timing::Points,
+            "live" => Timing::Live,
             other => return Err(format!("its timing `{other}` is not known")),
         };
         let trials: Vec<Trial> = self

@@ -16,6 +16,7 @@
 //! fires after the profile was closed changes nothing and touches nothing freed.
 
 use std::path::Path;
+use std::str::FromStr;
 use std::sync::{Arc, PoisonError, RwLock};
 
 pub use super::observation::Observation;
@@ -86,6 +87,39 @@ pub struct Constant {
     pub name: String,
     /// Its value.
     pub value: ConstantValue,
+}
+
+impl FromStr for Constant {
+    type Err = String;
+
+    /// `FAST=true`, `WIDTH=4` (an `int`, above its range a `uint`), `SCALE=0.5`.
+    fn from_str(text: &str) -> Result<Self, String> {
+        let (name, value) = text.split_once('=').unwrap_or((text, ""));
+        let number = || {
+            let int = value.parse().map(ConstantValue::Int).ok();
+            let uint = || value.parse().map(ConstantValue::Uint).ok();
+            let float = || {
+                value
+                    .parse()
+                    .ok()
+                    .filter(|number: &f32| number.is_finite())
+                    .map(ConstantValue::Float)
+            };
+            int.or_else(uint).or_else(float)
+        };
+        let value = match value {
+            "true" => Some(ConstantValue::Bool(true)),
+            "false" => Some(ConstantValue::Bool(false)),
+            _ => number(),
+        };
+        match value {
+            Some(value) if !name.is_empty() => Ok(Constant {
+                name: name.to_owned(),
+                value,
+            }),
+            _ => Err(format!("`{text}` is no constant: write NAME=true, NAME=4 or NAME=0.5")),
+        }
+    }
 }
 
 /// What a new buffer holds.

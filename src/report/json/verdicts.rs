@@ -3,8 +3,8 @@
 use serde::Serialize;
 
 use super::Number;
-use crate::compare::inference::{Interval, LEVEL, Method, percent};
 use crate::compare::{self, gate, verdict};
+use crate::inference::{Interval, LEVEL, Method, percent};
 
 /// An interval, in percent of B.
 #[derive(Serialize)]

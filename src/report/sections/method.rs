@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 
 use crate::compare::Side;
-use crate::compare::inference::Method;
+use crate::inference::Method;
 use crate::model::{Reason, Severity, Timing, WindowRule, WindowSpan};
 use crate::report::pick;
 use crate::report::sheet::{Line, Sheet, Style, count, duration, len, moment, plural, text};
@@ -98,6 +98,7 @@ impl View<'_> {
                 "GPU times: {}; the start row (function 1) and the end row (function 2) of one channel and submission id are one submission.",
                 table_of(timing)
             ),
+            Timing::Live => format!("GPU times: {}, one command buffer is one submission.", table_of(timing)),
         }];
         lines.push(
             "A submission is a unit of work that the GPU ran, not a dispatchThreadgroups call: the driver merges encoders and slices them. Older scripts called them dispatches and wrote disp/tok."
@@ -167,6 +168,7 @@ fn table_of(timing: Timing) -> &'static str {
     match timing {
         Timing::Intervals => "metal-gpu-intervals",
         Timing::Points => "metal-gpu-execution-points",
+        Timing::Live => "live profile",
     }
 }
 
@@ -216,6 +218,7 @@ fn counted(name: &str, side: &Side, timing: Timing) -> String {
     let made = match timing {
         Timing::Intervals => format!("{} counted", plural(submissions, "submission")),
         Timing::Points => format!("{} counted, each a submission", plural(submissions, "pair")),
+        Timing::Live => format!("{} counted", plural(submissions, "command buffer")),
     };
     let mut line = format!(
         "{name}: {} read: {made}, {} left out",

@@ -9,9 +9,10 @@ mod lists;
 mod method;
 
 use crate::compare::{self, Comparison, Row, Side, Trial, Verdict};
+use crate::label;
 use crate::model::Nanos;
+use crate::report::ReportOptions;
 use crate::report::sheet::{Line, NOT_MEASURED, Sheet, Style, text};
-use crate::report::{ReportOptions, label};
 
 /// Kernel names of a family that are shown without `--kernels`, and other names that are listed.
 const FEW: usize = 5;

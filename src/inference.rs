@@ -16,11 +16,45 @@ const ONE_BOUND: f64 = 0.95;
 const POWER: f64 = 0.80;
 /// A standard error below this is none: the trials are equal, but for rounding. A bound that lies nearer to a limit than
 /// this lies on it: 103 against 100 ns is 3 %, whatever the last bits of their logarithms say.
-pub(super) const NO_ERROR: f64 = 1e-12;
+pub(crate) const NO_ERROR: f64 = 1e-12;
 /// More trials than this a side are not asked for.
 const MOST_TRIALS: usize = 20;
 /// Most steps towards a quantile.
 const STEPS: usize = 20;
+
+/// What is said of a row.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Verdict {
+    /// The sides must not be held against each other.
+    Incomparable,
+    /// No difference larger than the margin.
+    Unchanged,
+    /// Side B has none of it in any trial.
+    OnlyInA,
+    /// Side A has none of it in any trial.
+    OnlyInB,
+    /// The trials do not decide.
+    Inconclusive,
+    /// A takes longer than B.
+    Regressed,
+    /// A takes less time than B.
+    Improved,
+}
+
+impl Verdict {
+    /// Stable name: `regressed`, `only_in_a`, …
+    pub fn name(self) -> &'static str {
+        match self {
+            Verdict::Incomparable => "incomparable",
+            Verdict::Unchanged => "unchanged",
+            Verdict::OnlyInA => "only_in_a",
+            Verdict::OnlyInB => "only_in_b",
+            Verdict::Inconclusive => "inconclusive",
+            Verdict::Regressed => "regressed",
+            Verdict::Improved => "improved",
+        }
+    }
+}
 
 /// How an interval was made.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -81,6 +115,21 @@ impl Interval {
     /// Upper bound of the change (logarithm).
     pub fn high(&self) -> f64 {
         self.change + self.half
+    }
+
+    /// What it says of the change when a change up to `margin` (logarithm) is none: unchanged, regressed, improved, or
+    /// inconclusive. Nothing else than the interval is asked.
+    pub fn verdict(&self, margin: f64) -> Verdict {
+        let within = margin + NO_ERROR;
+        if -within <= self.low() && self.high() <= within {
+            Verdict::Unchanged
+        } else if self.low() > 0.0 {
+            Verdict::Regressed
+        } else if self.high() < 0.0 {
+            Verdict::Improved
+        } else {
+            Verdict::Inconclusive
+        }
     }
 
     /// Smallest number of trials a side, above what there is and up to 20, with which a change at the distance
@@ -155,7 +204,7 @@ fn two_sided(t: f64, df: f64) -> f64 {
 }
 
 /// Mean and variance (n − 1 in the denominator; 0 for one value).
-pub(super) fn moments(values: &[f64]) -> (f64, f64) {
+pub(crate) fn moments(values: &[f64]) -> (f64, f64) {
     let n = values.len() as f64;
     let mean = values.iter().sum::<f64>() / n;
     let squares: f64 = values.iter().map(|value| (value - mean).powi(2)).sum();

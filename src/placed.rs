@@ -5,8 +5,16 @@ use std::str::FromStr;
 
 use toml::de::{DeTable, DeValue};
 
-use super::Placed;
 use crate::error::{Error, Result};
+
+/// A value, and where it stands.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Placed<T> {
+    /// The value.
+    pub value: T,
+    /// Its line, from 1.
+    pub line: usize,
+}
 
 /// A text with its name in messages.
 #[derive(Clone, Copy)]
@@ -27,13 +35,13 @@ impl File<'_> {
 }
 
 /// Keys with values, in the order of the file.
-pub(super) struct Table<'a> {
+pub(crate) struct Table<'a> {
     file: File<'a>,
     entries: Vec<(usize, String, Value<'a>)>,
 }
 
 /// A value, its key and its place.
-pub(super) struct Value<'a> {
+pub(crate) struct Value<'a> {
     file: File<'a>,
     key: String,
     at: usize,
@@ -41,7 +49,7 @@ pub(super) struct Value<'a> {
 }
 
 /// The table that a text is.
-pub(super) fn table<'a>(text: &'a str, name: &'a str) -> Result<Table<'a>> {
+pub(crate) fn table<'a>(text: &'a str, name: &'a str) -> Result<Table<'a>> {
     let file = File { text, name };
     let parsed = DeTable::parse(text).map_err(|error| {
         let at = error.span().map_or(0, |span| span.start);
@@ -81,7 +89,7 @@ impl<'a> Table<'a> {
     ///
     /// # Errors
     /// Another key, with the nearest of them.
-    pub(super) fn known(self, keys: &'static [&'static str]) -> Result<Vec<(&'static str, Value<'a>)>> {
+    pub(crate) fn known(self, keys: &'static [&'static str]) -> Result<Vec<(&'static str, Value<'a>)>> {
         let file = self.file;
         let known = |(at, name, value): (usize, String, Value<'a>)| match keys.iter().find(|key| **key == name) {
             Some(key) => Ok((*key, value)),
@@ -98,14 +106,14 @@ impl<'a> Table<'a> {
     }
 
     /// All entries, whatever their keys.
-    pub(super) fn entries(&self) -> impl Iterator<Item = (&str, &Value<'a>)> {
+    pub(crate) fn entries(&self) -> impl Iterator<Item = (&str, &Value<'a>)> {
         self.entries.iter().map(|(_, key, value)| (key.as_str(), value))
     }
 }
 
 impl<'a> Value<'a> {
     /// The line that it stands in, with what it holds.
-    pub(super) fn placed<T>(&self, read: impl FnOnce(&Self) -> Result<T>) -> Result<Option<Placed<T>>> {
+    pub(crate) fn placed<T>(&self, read: impl FnOnce(&Self) -> Result<T>) -> Result<Option<Placed<T>>> {
         Ok(Some(Placed {
             value: read(self)?,
             line: self.file.line(self.at),
@@ -113,12 +121,12 @@ impl<'a> Value<'a> {
     }
 
     /// An error of this value.
-    pub(super) fn refuse(&self, why: impl Display) -> Error {
+    pub(crate) fn refuse(&self, why: impl Display) -> Error {
         self.file.error(self.at, Error::usage(format!("{}: {why}", self.key)))
     }
 
     /// An error that something else found in this value.
-    pub(super) fn misfit(&self, error: Error) -> Error {
+    pub(crate) fn misfit(&self, error: Error) -> Error {
         let refused = self.refuse(error.kind());
         match error.help() {
             Some(help) => refused.with_help(help),
@@ -130,7 +138,7 @@ impl<'a> Value<'a> {
         self.refuse(format!("expects {what}, found {}", self.value.type_str()))
     }
 
-    pub(super) fn string(&self) -> Result<&str> {
+    pub(crate) fn string(&self) -> Result<&str> {
         match &self.value {
             DeValue::String(text) if text.is_empty() => Err(self.refuse("the text is empty")),
             DeValue::String(text) => Ok(text),
@@ -139,17 +147,17 @@ impl<'a> Value<'a> {
     }
 
     /// A text that is read as `T` reads it.
-    pub(super) fn parsed<T: FromStr<Err: Display>>(&self) -> Result<T> {
+    pub(crate) fn parsed<T: FromStr<Err: Display>>(&self) -> Result<T> {
         self.by(|text| text.parse::<T>().map_err(|error| last_line(&error)))
     }
 
     /// A text that is read by a function.
-    pub(super) fn by<T>(&self, read: impl FnOnce(&str) -> std::result::Result<T, String>) -> Result<T> {
+    pub(crate) fn by<T>(&self, read: impl FnOnce(&str) -> std::result::Result<T, String>) -> Result<T> {
         read(self.string()?).map_err(|why| self.refuse(why))
     }
 
     /// A number, or a text that holds one.
-    pub(super) fn number<T: FromStr<Err: Display>>(&self) -> Result<T> {
+    pub(crate) fn number<T: FromStr<Err: Display>>(&self) -> Result<T> {
         let text = match &self.value {
             DeValue::Integer(number) if number.radix() == 10 => number.as_str().to_owned(),
             DeValue::Float(number) => number.as_str().to_owned(),
@@ -160,7 +168,7 @@ impl<'a> Value<'a> {
     }
 
     /// A whole number from 0.
-    pub(super) fn whole(&self, most: u64) -> Result<u64> {
+    pub(crate) fn whole(&self, most: u64) -> Result<u64> {
         let number = match &self.value {
             DeValue::Integer(number) if number.radix() == 10 => number.as_str().parse::<u64>().ok(),
             _ => return Err(self.expected("a whole number")),
@@ -170,8 +178,21 @@ impl<'a> Value<'a> {
             .ok_or_else(|| self.refuse(format!("expects a whole number from 0 to {most}")))
     }
 
+    /// `true` or `false`.
+    pub(crate) fn truth(&self) -> Result<bool> {
+        match &self.value {
+            DeValue::Boolean(truth) => Ok(*truth),
+            _ => Err(self.expected("true or false")),
+        }
+    }
+
+    /// What kind of value it is, in TOML's words.
+    pub(crate) fn kind(&self) -> &'static str {
+        self.value.type_str()
+    }
+
     /// One of a few words.
-    pub(super) fn one_of<T: Copy>(&self, choices: &[(&'static str, T)]) -> Result<T> {
+    pub(crate) fn one_of<T: Copy>(&self, choices: &[(&'static str, T)]) -> Result<T> {
         let text = self.string()?;
         let found = choices.iter().find(|(word, _)| *word == text);
         found.map(|(_, choice)| *choice).ok_or_else(|| {
@@ -180,12 +201,12 @@ impl<'a> Value<'a> {
         })
     }
 
-    pub(super) fn is_list(&self) -> bool {
+    pub(crate) fn is_list(&self) -> bool {
         matches!(self.value, DeValue::Array(_))
     }
 
     /// Every value of a list.
-    pub(super) fn each<T>(&self, read: impl Fn(&Value<'a>) -> Result<T>) -> Result<Vec<T>> {
+    pub(crate) fn each<T>(&self, read: impl Fn(&Value<'a>) -> Result<T>) -> Result<Vec<T>> {
         let DeValue::Array(list) = &self.value else {
             return Err(self.expected("a list"));
         };
@@ -198,7 +219,7 @@ impl<'a> Value<'a> {
         each.map(|value| read(&value)).collect()
     }
 
-    pub(super) fn table(&self) -> Result<Table<'a>> {
+    pub(crate) fn table(&self) -> Result<Table<'a>> {
         match &self.value {
             DeValue::Table(table) => Ok(Table::new(self.file, &self.key, table.clone())),
             _ => Err(self.expected("a table")),
@@ -218,7 +239,7 @@ fn last_line(error: &impl Display) -> String {
 }
 
 /// The key that somebody may have meant: at most a third of its letters wrong.
-fn nearest<'k>(name: &str, keys: &'k [&'k str]) -> Option<&'k str> {
+pub(crate) fn nearest<'k>(name: &str, keys: &'k [&'k str]) -> Option<&'k str> {
     let plain = |text: &str| text.to_lowercase().replace('-', "_");
     let name = plain(name);
     let near = keys.iter().map(|key| (distance(&name, key), *key)).min()?;

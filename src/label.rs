@@ -8,6 +8,7 @@
 use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 
 /// What stands where text was cut.
+#[cfg(feature = "traces")]
 const ELLIPSIS: char = '…';
 /// Combining marks that one character may carry.
 const MARKS: usize = 4;
@@ -68,6 +69,7 @@ fn is_hidden(c: char) -> bool {
 
 /// A text for a CSV cell: a spreadsheet takes what begins with `=`, `+`, `-`, `@`, a tab or a carriage return for a
 /// formula, and a log reader `::` at the start of a line for a command; such a text gets a `'` in front.
+#[cfg(feature = "traces")]
 pub(crate) fn guarded(text: String) -> String {
     if text.starts_with(['=', '+', '-', '@', '\t', '\r']) || text.starts_with("::") {
         format!("'{text}")
@@ -77,14 +79,15 @@ pub(crate) fn guarded(text: String) -> String {
 }
 
 /// Columns that `text` takes on a terminal (`行列積` takes 6).
-pub(super) fn width(text: &str) -> usize {
+pub(crate) fn width(text: &str) -> usize {
     text.width()
 }
 
 /// `text`, or as much of its start as fits into `columns` with `…` behind it, cut between characters.
 ///
 /// Combining marks stay with the character that they belong to.
-pub(super) fn cut(text: &str, columns: usize) -> String {
+#[cfg(feature = "traces")]
+pub(crate) fn cut(text: &str, columns: usize) -> String {
     if width(text) <= columns {
         return text.to_owned();
     }
@@ -107,7 +110,7 @@ pub(super) fn cut(text: &str, columns: usize) -> String {
 
 /// `text`, or its start and its end with `…` between them: names of one engine begin alike, and end in what they are.
 #[cfg(feature = "cli")]
-pub(super) fn cut_middle(text: &str, columns: usize) -> String {
+pub(crate) fn cut_middle(text: &str, columns: usize) -> String {
     if width(text) <= columns || columns < 8 {
         return cut(text, columns);
     }

@@ -1,0 +1,197 @@
+//! A profile as the two shapes that other tools want: a timeline with host and GPU tracks, and a call tree.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use super::averages::Family;
+use super::event::{Event, GpuWork, Launch};
+use super::profile::Profile;
+use crate::calltree::{CallTree, Frame, Metric};
+use crate::model::Nanos;
+use crate::timeline::{Slice, Timeline, Track, TrackGroup, Value};
+
+/// Metrics of every frame, before those of the program.
+const METRICS: [&str; 4] = ["gpu_ns", "cpu_ns", "calls", "command_buffers"];
+
+/// The timeline: a track for each thread, and one for the GPU, joined where a launch ran.
+pub(super) fn timeline(profile: &Profile) -> Timeline {
+    let origin = profile.started();
+    let threads: BTreeSet<u32> = profile.events().iter().map(|event| event.thread).collect();
+    let numbered = || profile.events().iter().zip(0u64..);
+    let flow = |event: &Event, at: u64| event.gpu_span().map(|_| at);
+    let host = |thread: &u32| Track {
+        name: format!("thread {thread}"),
+        slices: numbered()
+            .filter(|(event, _)| event.thread == *thread)
+            .map(|(event, at)| Slice {
+                name: event.frame(),
+                category: event.category.name(),
+                start_ns: event.start.since(origin).0,
+                length_ns: event.cpu().0,
+                arguments: arguments(event),
+                flow: flow(event, at),
+            })
+            .collect(),
+    };
+    let mut gpu: Vec<Slice> = numbered()
+        .filter_map(|(event, at)| {
+            let span = event.gpu_span()?;
+            Some(Slice {
+                name: event.frame(),
+                category: event.category.name(),
+                start_ns: span.start.since(origin).0,
+                length_ns: span.length().0,
+                arguments: arguments(event),
+                flow: flow(event, at),
+            })
+        })
+        .collect();
+    gpu.sort_by_key(|slice| slice.start_ns);
+    let mut groups = vec![TrackGroup {
+        name: "host".to_owned(),
+        tracks: threads.iter().map(host).collect(),
+    }];
+    if !gpu.is_empty() {
+        groups.push(TrackGroup {
+            name: profile.device().unwrap_or("GPU").to_owned(),
+            tracks: vec![Track {
+                name: "command buffers".to_owned(),
+                slices: gpu,
+            }],
+        });
+    }
+    Timeline {
+        origin_ns: origin.0,
+        groups,
+    }
+}
+
+/// What is known of an event besides its times, with the reason where something is not.
+fn arguments(event: &Event) -> Vec<(&'static str, Value)> {
+    let mut arguments = vec![(
+        "call_path",
+        Value::List(
+            event
+                .path
+                .frames()
+                .iter()
+                .map(|frame| Value::Text(Arc::clone(frame)))
+                .collect(),
+        ),
+    )];
+    let mut put = |name, value: Option<Value>| arguments.extend(value.map(|value| (name, value)));
+    put("input_bytes", event.input_bytes.map(Value::Whole));
+    put("output_bytes", event.output_bytes.map(Value::Whole));
+    if let Some(gpu) = &event.gpu {
+        put("status", Some(Value::Text(gpu.status.name().into())));
+        put("via", Some(Value::Text(gpu.via.name().into())));
+        for (name, value) in times(gpu) {
+            put(name, Some(value));
+        }
+        if let Ok(launch) = &gpu.launch {
+            for (name, value) in of_launch(launch) {
+                put(name, Some(value));
+            }
+        }
+    }
+    let metrics = event
+        .metrics
+        .iter()
+        .map(|(name, value)| (name.into(), Value::Number(value)));
+    let metrics = Value::Named(metrics.collect());
+    put("metrics", (!event.metrics.is_empty()).then_some(metrics));
+    arguments
+}
+
+fn times(gpu: &GpuWork) -> [(&'static str, Value); 4] {
+    let ns = |time: super::Measured<Nanos>| match time {
+        Ok(Nanos(ns)) => Value::Whole(ns),
+        Err(absent) => Value::Absent(absent.code()),
+    };
+    [
+        ("gpu_ns", ns(gpu.span.map(|span| span.length()))),
+        ("scheduling_ns", ns(gpu.scheduling)),
+        ("queue_wait_ns", ns(gpu.queue_wait)),
+        ("encoder_gpu_ns", ns(gpu.encoder)),
+    ]
+}
+
+fn of_launch(launch: &Launch) -> Vec<(&'static str, Value)> {
+    let sizes = |sizes: [u64; 3]| Value::List(sizes.map(Value::Whole).to_vec());
+    let mut values = vec![
+        ("kernel", Value::Text(Arc::clone(&launch.kernel))),
+        ("grid", sizes(launch.grid)),
+        ("threads", sizes(launch.threads)),
+    ];
+    if let Some(limits) = launch.pipeline {
+        values.extend([
+            (
+                "max_threads_per_threadgroup",
+                Value::Whole(limits.max_threads_per_threadgroup),
+            ),
+            ("thread_execution_width", Value::Whole(limits.thread_execution_width)),
+            (
+                "static_threadgroup_memory_bytes",
+                Value::Whole(limits.static_threadgroup_memory_bytes),
+            ),
+        ]);
+    }
+    let occupancy = launch.threadgroup_occupancy();
+    values.extend(occupancy.map(|part| ("threadgroup_occupancy", Value::Number(part))));
+    values
+}
+
+/// The call tree: scopes with stages and launches in them, self values everywhere.
+pub(super) fn call_tree(profile: &Profile) -> CallTree {
+    let family = Family::new(profile);
+    let work = family.own_work();
+    let names: BTreeSet<&str> = work
+        .iter()
+        .flat_map(|metrics| metrics.iter().map(|(name, _)| name))
+        .collect();
+    let whole = METRICS.map(|name| Metric {
+        name: name.into(),
+        whole: true,
+    });
+    let of_program = names.iter().map(|&name| Metric {
+        // A program may call its work anything, also what we call ours.
+        name: if METRICS.contains(&name) {
+            format!("work {name}").into()
+        } else {
+            name.into()
+        },
+        whole: false,
+    });
+    let metrics: Vec<Metric> = whole.into_iter().chain(of_program).collect();
+    let mut root = Frame::new("profile".into(), "root", metrics.len());
+    for (at, event) in profile.events().iter().enumerate() {
+        let mut frame = &mut root;
+        for name in event.path.frames() {
+            frame = child(frame, name, "scope", metrics.len());
+        }
+        frame = child(frame, &event.frame(), event.category.name(), metrics.len());
+        let gpu = event.gpu_span().map_or(0, |span| span.length().0);
+        let of_program = names
+            .iter()
+            .map(|name| work.get(at).and_then(|metrics| metrics.get(name)).unwrap_or(0.0));
+        let values = [gpu, family.own_cpu(at).0, 1, u64::from(event.gpu.is_some())].map(|value| value as f64);
+        for (sum, value) in frame.own.iter_mut().zip(values.into_iter().chain(of_program)) {
+            *sum += value;
+        }
+    }
+    CallTree { metrics, root }
+}
+
+/// The frame of that name and kind inside another.
+fn child<'f>(frame: &'f mut Frame, name: &Arc<str>, kind: &'static str, metrics: usize) -> &'f mut Frame {
+    let place = frame
+        .children
+        .iter()
+        .position(|child| child.name == *name && child.kind == kind);
+    let place = place.unwrap_or_else(|| {
+        frame.children.push(Frame::new(Arc::clone(name), kind, metrics));
+        frame.children.len() - 1
+    });
+    #[expect(clippy::indexing_slicing, reason = "found or pushed above")]
+    &mut frame.children[place]
+}
