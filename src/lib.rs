@@ -29,10 +29,12 @@ pub mod compare;
 pub mod config;
 pub mod convert;
 pub mod error;
+#[cfg(any(feature = "live", feature = "traces"))]
 mod figures;
 pub mod inference;
 #[cfg(feature = "traces")]
 pub mod join;
+#[cfg(any(feature = "live", feature = "traces"))]
 mod label;
 #[cfg(feature = "live")]
 pub mod live;

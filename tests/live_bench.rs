@@ -11,7 +11,7 @@ use made_device::{MadeDevice, Play};
 use trace_attr::inference::Verdict;
 use trace_attr::live::bench::{BenchOptions, Distribution, benchmark_kernel, empty_dispatch, profile_kernel};
 use trace_attr::live::rounds::{RoundOptions, Stop, Which, run_rounds};
-use trace_attr::live::run_file::{BufferSpec, RunFile};
+use trace_attr::live::run_file::RunFile;
 use trace_attr::live::{self, GroupBy, Kernel, Runtime};
 
 const ONE: [u64; 3] = [1, 1, 1];
@@ -255,23 +255,4 @@ fn a_file_with_work_is_run_dispatch_by_dispatch() {
         [vec![0, 0], vec![0, 0], vec![]],
         "one buffer may be several arguments"
     );
-}
-
-#[test]
-fn a_buffer_holds_what_was_asked_for_the_same_every_time() {
-    let bytes = |spec: &str| spec.parse::<BufferSpec>().unwrap().contents().unwrap();
-    assert_eq!(bytes("u8:4:count"), [0, 1, 2, 3]);
-    assert_eq!(
-        bytes("f32:2:0.5"),
-        [0.5f32.to_le_bytes(), 0.5f32.to_le_bytes()].concat()
-    );
-    assert_eq!(bytes("i32:1:-7"), (-7i32).to_le_bytes());
-    assert_eq!(bytes("u32:2"), [0; 8]);
-    let random = bytes("f32:256:random");
-    assert_eq!(random, bytes("f32:256:random"));
-    let values = random
-        .chunks_exact(4)
-        .map(|bytes| f32::from_le_bytes(bytes.try_into().unwrap()));
-    assert!(values.clone().all(|value| (0.0..1.0).contains(&value)));
-    assert!((values.sum::<f32>() / 256.0 - 0.5).abs() < 0.1);
 }

@@ -142,8 +142,9 @@ fn arguments_of_a_bench_are_checked() {
         ("--rounds", "9"),
         ("--until", "0"),
         ("--until", "nan"),
-        ("--flops", "0"),
-        ("--buffer", "f16:8"),
+        ("--flops", "2*"),
+        ("--size", "n"),
+        ("--buffer", "f64:8"),
         ("--buffer", "f32:8:often"),
         ("--buffer", "f32"),
         ("--constant", "WIDTH"),
@@ -151,6 +152,28 @@ fn arguments_of_a_bench_are_checked() {
     ] {
         refused(&[&["add.metal:x", option, value][..], &sizes].concat(), &[option]);
     }
+    // What needs the sizes is looked at when all are there, and before any device is.
+    for (arguments, said) in [
+        (["--flops", "0", "--size", "n=8"], "the flops of a launch are `0`"),
+        (
+            ["--bytes", "12*n", "--size", "m=8"],
+            "there is no size `n`; sizes that there are: m",
+        ),
+        (
+            ["--buffer", "f32:n/3", "--size", "n=8"],
+            "must be a whole number of at least 1",
+        ),
+    ] {
+        refused(&[&["add.metal:x"][..], &arguments, &sizes].concat(), &[said]);
+    }
+}
+
+#[test]
+fn a_bench_with_sizes_is_fine_but_for_the_device() {
+    let arguments = "live bench add.metal:vector_add add.metal:vector_add --size n=1_048_576 --buffer f32:n:random \
+                     --buffer f16:2*n --grid n/4 --threads 256 --flops n --bytes 12*n --cold --until 0.5% --inner 10";
+    let arguments: Vec<&str> = arguments.split_whitespace().collect();
+    place().run(&arguments[..]).refused(&["needs macOS"]);
 }
 
 #[test]

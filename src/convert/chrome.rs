@@ -55,7 +55,7 @@ pub(super) fn write(timeline: &Timeline, out: &mut dyn io::Write) -> io::Result<
     let other = json!({
         "origin_ns": timeline.origin_ns.to_string(),
         "slices_left_out": left_out,
-        "writer": concat!("trace-attr ", env!("CARGO_PKG_VERSION")),
+        "writer": "trace-attr",
     });
     writeln!(out, "\n], \"otherData\": {other}}}")
 }

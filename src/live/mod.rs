@@ -9,6 +9,7 @@
 //! recorder      the events of one profile, from all threads
 //! profile       what was recorded
 //! backend       the contract with the code that drives a device
+//! ffi           the same for programs in C
 //! ```
 //!
 //! ```
@@ -21,11 +22,24 @@
 //! assert_eq!(&*profile.events()[0].name, "step");
 //! ```
 
+/// The page for engine authors: its example is compiled and run.
+#[cfg(doctest)]
+#[doc = include_str!("../../docs/live.md")]
+struct Page;
+
 mod averages;
 pub mod backend;
 pub mod bench;
+#[cfg(feature = "traces")]
+pub mod bench_request;
+#[cfg(feature = "traces")]
+pub mod buffer_spec;
 pub mod clock;
+pub mod doctor;
 pub mod event;
+#[cfg(feature = "traces")]
+pub mod expression;
+pub mod ffi;
 mod hooks;
 pub mod json;
 mod metrics;
@@ -43,6 +57,8 @@ mod thread;
 mod trace;
 
 pub use averages::{Average, Column, GroupBy, KeyAverages, Mode};
+#[cfg(any(target_os = "macos", metal_double))]
+pub use backend::metal;
 pub use clock::HostTime;
 pub use event::{
     Absent, CallPath, Category, Event, EventIndex, GpuWork, Launch, Measured, PipelineLimits, Status, Via,

@@ -24,11 +24,12 @@
 //! Everything is checked before anything runs; an error names the line, and the key that was meant where one is near.
 
 use std::collections::BTreeMap;
-use std::path::{Path, PathBuf};
-use std::str::FromStr;
+use std::path::Path;
 use std::sync::Arc;
 
 use super::backend::{Backend, Constant, ConstantValue, Contents};
+use super::buffer_spec::{BufferSpec, Element, Fill, MOST_BYTES};
+use super::expression::{Expression, Sizes};
 use super::metrics::Metrics;
 use super::profile::Profile;
 use super::runtime::{Kernel, KernelCode, PreparedKernel, Runtime};
@@ -36,8 +37,6 @@ use super::session::{self, Scope};
 use crate::error::{Error, Result};
 use crate::placed::{self, Value};
 
-/// Largest buffer: 64 GiB.
-const MOST_BYTES: u64 = 64 << 30;
 /// Most repeats of a dispatch.
 const MOST_REPEATS: u64 = 1_000_000;
 /// Most threads in one direction.
@@ -49,46 +48,6 @@ pub struct RunFile {
     kernels: BTreeMap<String, Kernel>,
     buffers: BTreeMap<String, BufferSpec>,
     dispatches: Vec<DispatchSpec>,
-}
-
-/// Type of the elements of a buffer.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Element {
-    F32,
-    I32,
-    U32,
-    U8,
-}
-
-impl Element {
-    fn bytes(self) -> u64 {
-        match self {
-            Element::F32 | Element::I32 | Element::U32 => 4,
-            Element::U8 => 1,
-        }
-    }
-}
-
-/// What a buffer holds.
-#[derive(Debug, Clone, PartialEq)]
-enum Fill {
-    Zeros,
-    /// Uniform in [0, 1), or over all values of an integer type; the same every time.
-    Random,
-    /// 0, 1, 2, …
-    Count,
-    /// The same number everywhere.
-    Number(f64),
-    /// The bytes of a file.
-    File(PathBuf),
-}
-
-/// What a buffer is made of, and what it holds.
-#[derive(Debug, Clone, PartialEq)]
-pub struct BufferSpec {
-    element: Element,
-    length: u64,
-    fill: Fill,
 }
 
 #[derive(Debug, Clone, PartialEq)]
@@ -209,8 +168,8 @@ impl RunFile {
             pipelines.insert(name, (kernel, runtime.pipeline(kernel)?));
         }
         let mut buffers = BTreeMap::new();
-        for (name, spec) in &self.buffers {
-            let bytes = spec.contents()?;
+        for ((name, spec), seed) in self.buffers.iter().zip(1..) {
+            let bytes = spec.contents(&Sizes::new(), seed)?;
             buffers.insert(name, Arc::new(runtime.backend().buffer(Contents::Bytes(&bytes))?));
         }
         for dispatch in &self.dispatches {
@@ -220,7 +179,7 @@ impl RunFile {
             };
             let arguments = dispatch.buffers.iter().filter_map(|name| buffers.get(name).cloned());
             let bytes = dispatch.buffers.iter().filter_map(|name| self.buffers.get(name));
-            let bytes = bytes.map(BufferSpec::bytes).sum();
+            let bytes = bytes.map(|spec| spec.bytes(&Sizes::new())).sum::<Result<u64>>()?;
             let prepared: PreparedKernel<'_, B> = runtime
                 .bind(kernel, (Arc::clone(pipeline), *limits), arguments.collect(), (bytes, 0))
                 .with_metrics(dispatch.metrics.clone());
@@ -234,102 +193,6 @@ impl RunFile {
             done?;
         }
         Ok(())
-    }
-}
-
-/// Types of elements, by name.
-const ELEMENTS: [(&str, Element); 4] = [
-    ("f32", Element::F32),
-    ("i32", Element::I32),
-    ("u32", Element::U32),
-    ("u8", Element::U8),
-];
-
-impl FromStr for BufferSpec {
-    type Err = String;
-
-    /// `f32:1048576`, `f32:1048576:random`, `u32:64:count`, `f32:16:0.5`.
-    fn from_str(text: &str) -> Result<Self, String> {
-        let mut parts = text.splitn(3, ':');
-        let (element, length, fill) = (parts.next().unwrap_or_default(), parts.next(), parts.next());
-        let element = ELEMENTS.iter().find(|(name, _)| *name == element);
-        let (_, element) = element.ok_or_else(|| format!("`{text}` does not begin with f32:, i32:, u32: or u8:"))?;
-        let length = length
-            .and_then(|length| length.parse::<u64>().ok())
-            .filter(|length| *length > 0);
-        let spec = BufferSpec {
-            element: *element,
-            length: length.ok_or_else(|| format!("`{text}` has no number of elements: write f32:1048576"))?,
-            fill: match fill {
-                None | Some("zeros") => Fill::Zeros,
-                Some("random") => Fill::Random,
-                Some("count") => Fill::Count,
-                Some(number) => match number.parse::<f64>() {
-                    Ok(number) if number.is_finite() => Fill::Number(number),
-                    _ => return Err(format!("`{number}` is none of zeros, random, count, and no number")),
-                },
-            },
-        };
-        match spec.bytes() {
-            bytes if bytes > MOST_BYTES => Err(format!("{bytes} bytes are more than {MOST_BYTES}")),
-            _ => Ok(spec),
-        }
-    }
-}
-
-impl BufferSpec {
-    /// Its size in bytes.
-    pub fn bytes(&self) -> u64 {
-        self.length.saturating_mul(self.element.bytes())
-    }
-
-    /// Its bytes, little-endian.
-    ///
-    /// # Errors
-    /// A file that cannot be read, or has another size.
-    pub fn contents(&self) -> Result<Vec<u8>> {
-        let length = usize::try_from(self.bytes()).map_err(|_| Error::usage("a buffer is larger than memory"))?;
-        if let Fill::File(path) = &self.fill {
-            let bytes = std::fs::read(path).map_err(|error| Error::io("read it", error));
-            let bytes = bytes.map_err(|error| error.with_origin(path.display().to_string()))?;
-            if bytes.len() != length {
-                return Err(
-                    Error::usage(format!("it has {} bytes, and the buffer {length}", bytes.len()))
-                        .with_origin(path.display().to_string()),
-                );
-            }
-            return Ok(bytes);
-        }
-        let mut bytes = Vec::with_capacity(length);
-        let mut random = 0x9e37_79b9_7f4a_7c15u64;
-        for at in 0..self.length {
-            random = random
-                .wrapping_mul(6_364_136_223_846_793_005)
-                .wrapping_add(1_442_695_040_888_963_407);
-            let value = match &self.fill {
-                Fill::Zeros | Fill::File(_) => 0.0,
-                Fill::Count => at as f64,
-                Fill::Number(number) => *number,
-                Fill::Random => match self.element {
-                    Element::F32 => (random >> 40) as f64 / (1u64 << 24) as f64,
-                    Element::I32 => (random >> 33) as f64,
-                    Element::U32 => (random >> 32) as f64,
-                    Element::U8 => (random >> 56) as f64,
-                },
-            };
-            #[expect(
-                clippy::cast_possible_truncation,
-                clippy::cast_sign_loss,
-                reason = "a cast of a float stops at the type's ends, which is what a fill may do"
-            )]
-            match self.element {
-                Element::F32 => bytes.extend((value as f32).to_le_bytes()),
-                Element::I32 => bytes.extend((value as i32).to_le_bytes()),
-                Element::U32 => bytes.extend((value as u32).to_le_bytes()),
-                Element::U8 => bytes.push(value as u8),
-            }
-        }
-        Ok(bytes)
     }
 }
 
@@ -392,7 +255,8 @@ fn buffer(value: &Value<'_>, folder: &Path) -> Result<BufferSpec> {
     for (key, value) in value.table()?.known(&["type", "length", "fill", "file"])? {
         match key {
             "type" => {
-                element = Some(value.one_of(&ELEMENTS)?);
+                let types = Element::ALL.map(|(element, name, _)| (name, element));
+                element = Some(value.one_of(&types)?);
             }
             "length" => length = Some((value.whole(MOST_BYTES)?, value)),
             "fill" | "file" if fill.is_some() => {
@@ -401,7 +265,7 @@ fn buffer(value: &Value<'_>, folder: &Path) -> Result<BufferSpec> {
             "fill" if value.kind() == "string" => {
                 let fills = [("zeros", 0), ("random", 1), ("count", 2)];
                 fill = Some(match value.one_of(&fills)? {
-                    0 => Fill::Zeros,
+                    0 => Fill::Number(0.0),
                     1 => Fill::Random,
                     _ => Fill::Count,
                 });
@@ -418,15 +282,15 @@ fn buffer(value: &Value<'_>, folder: &Path) -> Result<BufferSpec> {
     }
     let (length, at) = length.ok_or_else(|| value.refuse("lacks `length`, the number of its elements"))?;
     let spec = BufferSpec {
-        element: element.ok_or_else(|| value.refuse("lacks `type` (f32, i32, u32, u8)"))?,
-        length,
-        fill: fill.unwrap_or(Fill::Zeros),
+        element: element.ok_or_else(|| value.refuse("lacks `type` (f32, f16, i32, u32, i16, u16, i8, u8)"))?,
+        length: Expression::whole(length),
+        fill: fill.unwrap_or(Fill::Number(0.0)),
     };
-    match spec.bytes() {
-        0 => Err(at.refuse("a buffer has at least one element")),
-        bytes if bytes > MOST_BYTES => Err(at.refuse(format!("{bytes} bytes are more than {MOST_BYTES}"))),
-        _ => Ok(spec),
+    if length == 0 {
+        return Err(at.refuse("a buffer has at least one element"));
     }
+    spec.bytes(&Sizes::new()).map_err(|error| at.misfit(error))?;
+    Ok(spec)
 }
 
 /// A name that the file defines elsewhere.

@@ -13,6 +13,9 @@ use crate::timeline::{Slice, Timeline, Track, TrackGroup, Value};
 /// Metrics of every frame, before those of the program.
 const METRICS: [&str; 4] = ["gpu_ns", "cpu_ns", "calls", "command_buffers"];
 
+/// Columns that Hatchet has itself.
+const RESERVED: [&str; 3] = ["name", "node", "type"];
+
 /// The timeline: a track for each thread, and one for the GPU, joined where a launch ran.
 pub(super) fn timeline(profile: &Profile) -> Timeline {
     let origin = profile.started();
@@ -155,7 +158,7 @@ pub(super) fn call_tree(profile: &Profile) -> CallTree {
     });
     let of_program = names.iter().map(|&name| Metric {
         // A program may call its work anything, also what we call ours.
-        name: if METRICS.contains(&name) {
+        name: if METRICS.contains(&name) || RESERVED.contains(&name) {
             format!("work {name}").into()
         } else {
             name.into()

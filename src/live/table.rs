@@ -20,7 +20,7 @@ pub(super) fn averages(averages: &KeyAverages) -> String {
     let header = columns.iter().map(|column| heading(*column, averages.by).to_owned());
     let mut lines: Vec<Vec<String>> = vec![header.collect()];
     for row in rows {
-        lines.push(columns.iter().map(|column| cell(*column, row, rows)).collect());
+        lines.push(columns.iter().map(|column| cell(*column, row, averages)).collect());
     }
     aligned(&lines)
 }
@@ -43,9 +43,9 @@ fn heading(column: Column, by: GroupBy) -> &'static str {
     }
 }
 
-fn cell(column: Column, row: &Average, rows: &[Average]) -> String {
+fn cell(column: Column, row: &Average, averages: &KeyAverages) -> String {
     match (column, column.value(row)) {
-        (Column::Name, _) => name(row, rows),
+        (Column::Name, _) => name(row, averages),
         (Column::Calls, _) => count(row.calls),
         (Column::InputBytes, _) => row.input_bytes.map_or_else(|| NOT_MEASURED.to_owned(), count),
         (Column::OutputBytes, _) => row.output_bytes.map_or_else(|| NOT_MEASURED.to_owned(), count),
@@ -54,9 +54,17 @@ fn cell(column: Column, row: &Average, rows: &[Average]) -> String {
 }
 
 /// The label, and what tells it from another row of that label.
-fn name(row: &Average, rows: &[Average]) -> String {
-    let mut name = visible(&row.label());
-    if rows.iter().any(|other| other.key == row.key && other.mode != row.mode) {
+fn name(row: &Average, averages: &KeyAverages) -> String {
+    // A name alone is joined with nothing, so nothing in it needs an escape.
+    let mut name = match (averages.by, row.key.last()) {
+        (GroupBy::Name, Some(name)) => visible(name),
+        _ => visible(&row.label()),
+    };
+    if averages
+        .rows
+        .iter()
+        .any(|other| other.key == row.key && other.mode != row.mode)
+    {
         name += match row.mode {
             Some(Mode::OneShot) => " (one-shot)",
             Some(Mode::Prepared) => " (prepared)",

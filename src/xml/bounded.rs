@@ -40,14 +40,70 @@ impl<R> Bounded<R> {
     }
 }
 
+impl Bounded<io::Empty> {
+    /// A buffer whose first bytes, up to `end`, are all there is; they are UTF-8.
+    pub(super) fn whole(buffer: Vec<u8>, end: usize) -> Self {
+        let buffer = buffer.into_boxed_slice();
+        let end = end.min(buffer.len());
+        Bounded {
+            input: io::empty(),
+            at: 0,
+            end,
+            checked: end,
+            buffer,
+            failed: None,
+            left: MAX_EVENT_BYTES,
+            exceeded: false,
+        }
+    }
+
+    /// The memory of the buffer, to be used again.
+    pub(super) fn into_buffer(self) -> Vec<u8> {
+        self.buffer.into_vec()
+    }
+}
+
 impl<R: Read> Bounded<R> {
+    /// What is here and not consumed; it is to be given back by [`Bounded::put_back`] as far as nobody consumes it.
+    pub(super) fn take_rest(&mut self) -> Vec<u8> {
+        let rest = self.buffer.get(self.at..self.end).unwrap_or_default().to_vec();
+        (self.at, self.end, self.checked) = (0, 0, 0);
+        rest
+    }
+
+    /// Puts bytes before everything that is still to be read.
+    pub(super) fn put_back(&mut self, mut rest: Vec<u8>) {
+        self.end = rest.len();
+        // No smaller than it was, so that it can be filled on.
+        rest.resize(self.end.max(BUFFER), 0);
+        self.buffer = rest.into_boxed_slice();
+        (self.at, self.checked) = (0, 0);
+    }
+
+    /// Reads on into `buffer`, of which `end` bytes are read, until they are `bytes`; fewer when nothing more comes.
+    pub(super) fn read_on(&mut self, buffer: &mut Vec<u8>, mut end: usize, bytes: usize) -> usize {
+        if buffer.len() < bytes {
+            buffer.resize(bytes, 0);
+        }
+        while end < bytes && self.failed.is_none() {
+            match self.input.read(buffer.get_mut(end..bytes).unwrap_or_default()) {
+                Ok(0) => break,
+                Ok(amount) => end += amount,
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                // It is told when everything before it was read.
+                Err(error) => self.failed = Some(error),
+            }
+        }
+        end
+    }
+
     /// The bytes that are here already, as far as they are UTF-8. Must begin at the beginning of a character.
     pub(super) fn window(&mut self) -> &[u8] {
         let from = self.checked.max(self.at);
         if from < self.end {
             let fresh = self.buffer.get(from..self.end).unwrap_or_default();
             self.checked = from
-                + match std::str::from_utf8(fresh) {
+                + match simdutf8::compat::from_utf8(fresh) {
                     Ok(_) => fresh.len(),
                     Err(error) => error.valid_up_to(),
                 };

@@ -426,7 +426,9 @@ impl Cells {
 
     fn earlier_value(&mut self, tag: Tag, id: u64) -> Value {
         let value = self.references.get(tag, id, &mut self.pool);
-        self.extend_names();
+        if matches!(self.references, References::Known(_)) {
+            self.extend_names();
+        }
         value
     }
 }

@@ -123,6 +123,26 @@ enum Place {
     AtRow(bool),
 }
 
+impl ExportReader<io::Empty> {
+    /// A reader of nothing but rows: the first `end` bytes of `buffer`, which are UTF-8.
+    fn of_rows(buffer: Vec<u8>, end: usize, cells: Cells, schema: Schema) -> Self {
+        let mut reader = Reader::from_reader(Bounded::whole(buffer, end));
+        reader.config_mut().trim_text(false);
+        ExportReader {
+            reader,
+            buffer: Vec::new(),
+            cells,
+            schema: Some(schema),
+            place: Place::InNode,
+            run: RunReference::Unknown,
+            row: 0,
+            row_byte: 0,
+            scanner: Scanner::On { wait: 0, missed: 0 },
+            earlier: Earlier::default(),
+        }
+    }
+}
+
 impl<R: Read> ExportReader<R> {
     /// Reads UTF-8 XML without a byte order mark (see [`crate::source`]).
     pub fn new(input: R, keep: Keep<'_>) -> Self {
@@ -139,16 +159,6 @@ impl<R: Read> ExportReader<R> {
             row_byte: 0,
             scanner: Scanner::On { wait: 0, missed: 0 },
             earlier: Earlier::default(),
-        }
-    }
-
-    /// A reader of nothing but rows.
-    fn of_rows(input: R, cells: Cells, schema: Schema) -> Self {
-        ExportReader {
-            cells,
-            schema: Some(schema),
-            place: Place::InNode,
-            ..ExportReader::new(input, Keep::All)
         }
     }
 

@@ -14,10 +14,11 @@ use std::thread;
 
 use memchr::memmem;
 
+use super::bounded::Bounded;
 use super::cells::{Cells, Counted};
 use super::ids::Value;
 use super::segments::{Earlier, Piece, References, Segment, Unresolved, resolved};
-use super::{ExportReader, Place, Row, Schema};
+use super::{ExportReader, MAX_PART_BYTES, Place, Row, Schema};
 
 /// How a table is read by several threads.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -164,69 +165,104 @@ impl<R: Read> ExportReader<R> {
         line: &Line,
         threads: usize,
         bytes: usize,
-        results: &Receiver<(usize, Done<P>)>,
+        results: &Receiver<Done<P>>,
         take: &mut impl FnMut(P),
     ) -> Result<u64, NotSplit> {
         let (mut cut, mut taken, mut rows) = (0, 0, 0);
         let mut early = BTreeMap::new();
-        let mut more = true;
+        let mut spare: Vec<Vec<u8>> = Vec::new();
+        let mut cutter = Cutter {
+            rest: self.reader.get_mut().take_rest(),
+            ended: false,
+        };
         loop {
-            while more && cut - taken < threads * (WAITING + 1) {
-                match self.cut_block(bytes) {
-                    Some(block) => {
-                        line.add((cut, block));
-                        cut += 1;
-                    }
-                    None => more = false,
-                }
+            while cut - taken < threads * (WAITING + 1) {
+                let memory = spare.pop().unwrap_or_default();
+                let Some(block) = cutter.next(self.reader.get_mut(), bytes, memory) else {
+                    break;
+                };
+                std::io::BufRead::consume(&mut self.reader.stream(), block.end);
+                line.add((cut, block));
+                cut += 1;
             }
             if taken == cut {
+                self.reader.get_mut().put_back(cutter.rest);
                 return Ok(rows);
             }
-            let (number, done) = results.recv().map_err(|_| NotSplit)?;
-            early.insert(number, done);
-            while let Some(done) = early.remove(&taken) {
-                let (count, part) = done?;
+            let done = results.recv().map_err(|_| NotSplit)?;
+            spare.push(done.block);
+            early.insert(done.number, done.made);
+            while let Some(made) = early.remove(&taken) {
+                let (count, part) = made?;
                 rows += count;
                 take(part);
                 taken += 1;
             }
         }
     }
+}
 
-    /// Whole rows that follow here, about so many bytes of them; `None` when they end, or are not to be told apart.
-    fn cut_block(&mut self, bytes: usize) -> Option<Vec<u8>> {
-        let mut block = Vec::new();
-        while block.len() < bytes {
-            let window = self.reader.get_mut().window();
-            let window = window.get(..bytes.max(ROW_END.len())).unwrap_or(window);
-            let in_node = memmem::find(window, b"</node>").unwrap_or(window.len());
-            let end = memmem::rfind(window.get(..in_node)?, ROW_END).map(|at| at + ROW_END.len());
-            let ended = in_node < window.len();
-            let Some(rows) = end.and_then(|end| window.get(..end)) else {
-                if ended || !self.reader.get_mut().widen() {
-                    break;
-                }
-                continue;
-            };
-            if block.is_empty() {
-                block.reserve(bytes + window.len());
-            }
-            block.extend_from_slice(rows);
-            let length = rows.len();
-            std::io::BufRead::consume(&mut self.reader.stream(), length);
-            if ended {
-                break;
-            }
+/// Whole rows: the first `end` bytes of `buffer`.
+#[derive(Default)]
+struct Block {
+    buffer: Vec<u8>,
+    end: usize,
+}
+
+/// Cuts blocks of whole rows.
+struct Cutter {
+    /// What was read behind the last block.
+    rest: Vec<u8>,
+    /// No whole row follows that can be told apart.
+    ended: bool,
+}
+
+impl Cutter {
+    /// Whole rows that follow, about so many bytes of them, in memory that was used before.
+    fn next<R: Read>(&mut self, input: &mut Bounded<R>, bytes: usize, mut buffer: Vec<u8>) -> Option<Block> {
+        if self.ended {
+            return None;
         }
-        (!block.is_empty()).then_some(block)
+        let (mut bytes, mut end, mut searched) = (bytes, self.rest.len(), 0usize);
+        buffer.resize(buffer.len().max(end), 0);
+        buffer.get_mut(..end)?.copy_from_slice(&self.rest);
+        loop {
+            end = input.read_on(&mut buffer, end, bytes.max(end));
+            let more = end >= bytes;
+            let read = buffer.get(..end).unwrap_or_default();
+            // It may begin in what was searched before.
+            let from = searched.saturating_sub(NODE_END.len());
+            let node = memmem::find(read.get(from..).unwrap_or_default(), NODE_END).map(|at| from + at);
+            let rows = read.get(..node.unwrap_or(end)).unwrap_or_default();
+            if let Some(at) = memmem::rfind(rows, ROW_END) {
+                self.ended = node.is_some() || !more;
+                let rows = at + ROW_END.len();
+                self.rest.clear();
+                self.rest.extend_from_slice(read.get(rows..).unwrap_or_default());
+                return Some(Block { buffer, end: rows });
+            }
+            if node.is_some() || !more || end as u64 > MAX_PART_BYTES {
+                self.ended = true;
+                self.rest = read.to_vec();
+                return None;
+            }
+            searched = end;
+            bytes = end + end.max(1024);
+        }
     }
 }
 
+const NODE_END: &[u8] = b"</node>";
 const ROW_END: &[u8] = b"</row>";
 
-/// Rows of a block and what was made of them.
-type Done<P> = Result<(u64, P), NotSplit>;
+/// A block that was read.
+struct Done<P> {
+    number: usize,
+    /// How many rows it had, and what was made of them.
+    made: Result<(u64, P), NotSplit>,
+    /// Its memory.
+    block: Vec<u8>,
+}
 
 /// Where the threads meet.
 struct Line {
@@ -240,7 +276,7 @@ struct Line {
 
 #[derive(Default)]
 struct Queue {
-    waiting: VecDeque<(usize, Vec<u8>)>,
+    waiting: VecDeque<(usize, Block)>,
     ended: bool,
 }
 
@@ -253,7 +289,7 @@ struct Order {
 }
 
 impl Line {
-    fn add(&self, block: (usize, Vec<u8>)) {
+    fn add(&self, block: (usize, Block)) {
         lock(&self.blocks).waiting.push_back(block);
         self.arrived.notify_one();
     }
@@ -278,7 +314,7 @@ impl Line {
     }
 
     /// The next block, in their order.
-    fn block(&self) -> Option<(usize, Vec<u8>)> {
+    fn block(&self) -> Option<(usize, Block)> {
         let mut blocks = lock(&self.blocks);
         loop {
             if let Some(block) = blocks.waiting.pop_front() {
@@ -334,48 +370,65 @@ struct Work<'a, F> {
 }
 
 impl<F> Work<'_, F> {
-    fn run<P>(&self, results: &Sender<(usize, Done<P>)>)
+    fn run<P>(&self, results: &Sender<Done<P>>)
     where
         F: Fn(&mut BlockRows<'_>) -> Option<P>,
     {
+        let mut values = Vec::new();
         while let Some((number, block)) = self.line.block() {
-            let done = self.read(number, &block);
-            if done.is_err() {
+            values.clear();
+            let text = block.buffer.get(..block.end).unwrap_or_default();
+            let (made, block) = match simdutf8::basic::from_utf8(text) {
+                Ok(_) => self.read(number, block, &mut values),
+                Err(_) => (Err(NotSplit), block.buffer),
+            };
+            if made.is_err() {
                 self.line.fail();
             }
             // Nobody listens when another block failed.
-            if results.send((number, done)).is_err() {
+            if results.send(Done { number, made, block }).is_err() {
                 return;
             }
         }
     }
 
-    fn read<P>(&self, number: usize, block: &[u8]) -> Done<P>
+    /// Reads the rows of a block, which is UTF-8, into `values`, joins it to those before, and has something made of it.
+    fn read<P>(&self, number: usize, block: Block, values: &mut Vec<Value>) -> (Result<(u64, P), NotSplit>, Vec<u8>)
     where
         F: Fn(&mut BlockRows<'_>) -> Option<P>,
     {
         let cells = self.template.fork(References::deferred());
-        let mut reader = ExportReader::of_rows(block, cells, self.schema.clone());
-        let mut values = Vec::new();
+        let mut reader = ExportReader::of_rows(block.buffer, block.end, cells, self.schema.clone());
         let mut rows = 0;
-        while reader.has_more() {
-            match reader.advance() {
-                Ok(true) => values.extend_from_slice(&reader.cells.row),
-                _ => return Err(NotSplit),
-            }
+        let mut good = true;
+        while good && reader.has_more() {
+            good = reader.advance().unwrap_or(false);
+            values.extend_from_slice(&reader.cells.row);
             rows += 1;
         }
-        let cells = reader.cells;
+        let ExportReader { reader, cells, .. } = reader;
+        let block = reader.into_inner().into_buffer();
+        let made = if good {
+            self.make(number, cells, values).map(|part| (rows, part))
+        } else {
+            Err(NotSplit)
+        };
+        (made, block)
+    }
+
+    fn make<P>(&self, number: usize, cells: Cells, values: &[Value]) -> Result<P, NotSplit>
+    where
+        F: Fn(&mut BlockRows<'_>) -> Option<P>,
+    {
         let (counted, keep_all) = (cells.counted(), cells.keep_all);
         let (segment, imports) = self.line.join(number, cells.into_piece(), counted, keep_all)?;
-        let mut rows_of_block = BlockRows {
+        let mut rows = BlockRows {
             schema: self.schema,
             segment: &segment,
             imports: &imports,
             values: values.chunks(self.schema.columns.len()),
             row: Vec::new(),
         };
-        let part = (self.parse)(&mut rows_of_block).ok_or(NotSplit)?;
-        Ok((rows, part))
+        (self.parse)(&mut rows).ok_or(NotSplit)
     }
 }

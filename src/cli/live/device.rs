@@ -6,20 +6,25 @@ use std::time::Duration;
 
 use clap::Args;
 
-use crate::cli::output::to_stdout;
+use crate::cli::output;
 use crate::cli::{ExitStatus, Stop};
-use crate::error::{Error, ErrorKind, Result};
+use crate::error::{Error, Result};
 use crate::live::backend::Constant;
 use crate::live::bench::{BenchOptions, COLD_BYTES};
+use crate::live::bench_request::BenchRequest;
+use crate::live::buffer_spec::BufferSpec;
+use crate::live::expression::Expression;
 use crate::live::rounds::RoundOptions;
-use crate::live::run_file::{BufferSpec, RunFile};
+use crate::live::run_file::RunFile;
 use crate::live::{Kernel, KernelCode};
 use crate::model::{Nanos, parse_time};
 
 const BENCH_EXAMPLES: &str = "\
 Examples:
   trace-attr live bench add.metal:vector_add --buffer f32:1048576:random --buffer f32:1048576 --grid 1048576 --threads 256
-  trace-attr live bench new.metal:gemm old.metal:gemm --buffer f32:1048576 --grid 1024,1024 --threads 16,16 --until 0.5%
+  trace-attr live bench new.metal:gemm old.metal:gemm --size m=1024 --size n=1024 --size k=512 \\
+      --buffer f32:m*k:random --buffer f32:k*n:random --buffer f32:m*n --grid n,m --threads 16,16 \\
+      --flops '2*m*n*k' --until 0.5%
 
 Times are GPU timestamps of command buffers, one in flight, after a warm-up; every sample is in the JSON. With two
 kernels both run in each round, in an order that is swapped every round, and a round is one trial.";
@@ -31,7 +36,11 @@ pub(in crate::cli) struct BenchArgs {
     /// FILE.metal or FILE.metallib with the name of the kernel; a second one is what the first is compared with
     #[arg(required = true, num_args = 1..=2, value_name = "FILE:KERNEL")]
     kernels: Vec<KernelName>,
-    /// A buffer argument, in order: TYPE:LENGTH, with :random or :count for what it holds (f32, i32, u32, u8)
+    /// A size that lengths, grid and work can name: --buffer f32:m*k, --flops '2*m*n*k'
+    #[arg(long = "size", value_name = "NAME=NUMBER", value_parser = parse_size, help_heading = "Launch")]
+    sizes: Vec<(String, f64)>,
+    /// A buffer argument, in order: TYPE:LENGTH, with :random, :count or a number for what it holds
+    /// (f32, f16, i32, u32, i16, u16, i8, u8)
     #[arg(long = "buffer", value_name = "TYPE:LENGTH[:FILL]", help_heading = "Launch")]
     buffers: Vec<BufferSpec>,
     /// Function constant: true, false, 4 (int), 0.5 (float)
@@ -39,10 +48,10 @@ pub(in crate::cli) struct BenchArgs {
     constants: Vec<Constant>,
     /// Threads of the grid
     #[arg(long, value_name = "X[,Y[,Z]]", help_heading = "Launch")]
-    grid: Sizes,
+    grid: Directions,
     /// Threads of a threadgroup
     #[arg(long, value_name = "X[,Y[,Z]]", help_heading = "Launch")]
-    threads: Sizes,
+    threads: Directions,
     /// Command buffers that are timed
     #[arg(long, value_name = "N", default_value_t = 100, value_parser = clap::value_parser!(u32).range(1..), help_heading = "Measurement")]
     repeat: u32,
@@ -56,11 +65,11 @@ pub(in crate::cli) struct BenchArgs {
     #[arg(long, value_name = "BYTES", num_args = 0..=1, default_missing_value = COLD_DEFAULT, help_heading = "Measurement")]
     cold: Option<u64>,
     /// Floating point operations of a launch, for GFLOP/s
-    #[arg(long, value_name = "N", value_parser = parse_amount, help_heading = "Measurement")]
-    flops: Option<f64>,
+    #[arg(long, value_name = "N", help_heading = "Measurement")]
+    flops: Option<Expression>,
     /// Bytes that a launch moves, for GB/s
-    #[arg(long, value_name = "N", value_parser = parse_amount, help_heading = "Measurement")]
-    bytes: Option<f64>,
+    #[arg(long, value_name = "N", help_heading = "Measurement")]
+    bytes: Option<Expression>,
     /// Rounds, with two kernels
     #[arg(long, value_name = "N", default_value_t = 10, value_parser = clap::value_parser!(u32).range(10..), help_heading = "Two kernels")]
     rounds: u32,
@@ -127,11 +136,19 @@ fn parse_width(text: &str) -> Result<f64, String> {
     }
 }
 
-/// An amount of work.
-fn parse_amount(text: &str) -> Result<f64, String> {
-    match text.parse::<f64>() {
-        Ok(amount) if amount.is_finite() && amount > 0.0 => Ok(amount),
-        _ => Err("write a number above 0".to_owned()),
+/// `n=1048576`
+fn parse_size(text: &str) -> Result<(String, f64), String> {
+    let (name, number) = text.split_once('=').unwrap_or((text, ""));
+    let is_name = |name: &str| {
+        let first = name.chars().next();
+        first.is_some_and(|first| first.is_alphabetic() || first == '_')
+            && name
+                .chars()
+                .all(|character| character.is_alphanumeric() || character == '_')
+    };
+    match number.replace('_', "").parse::<f64>() {
+        Ok(number) if number.is_finite() && is_name(name) => Ok((name.to_owned(), number)),
+        _ => Err(format!("`{text}` is no size: write n=1048576")),
     }
 }
 
@@ -173,38 +190,25 @@ impl KernelName {
     }
 }
 
-/// A benchmark whose arguments were checked.
-#[cfg_attr(
-    not(target_os = "macos"),
-    expect(dead_code, reason = "it is run where there is a Metal device")
-)]
-struct BenchPlan {
-    kernels: Vec<Kernel>,
-    buffers: Vec<BufferSpec>,
-    grid: [u64; 3],
-    threads: [u64; 3],
-    options: BenchOptions,
-    rounds: RoundOptions,
-}
-
 impl BenchArgs {
-    fn plan(&self) -> Result<BenchPlan> {
-        Ok(BenchPlan {
-            kernels: self
-                .kernels
-                .iter()
-                .map(|kernel| kernel.load(&self.constants))
-                .collect::<Result<_>>()?,
+    fn request(&self) -> Result<BenchRequest> {
+        let mut kernels = self.kernels.iter().map(|kernel| kernel.load(&self.constants));
+        let kernel = kernels.next().ok_or_else(|| Error::usage("there is no kernel"))??;
+        let request = BenchRequest {
+            kernel,
+            against: kernels.next().transpose()?,
+            sizes: self.sizes.iter().cloned().collect(),
             buffers: self.buffers.clone(),
-            grid: self.grid.0,
-            threads: self.threads.0,
+            grid: self.grid.0.clone(),
+            threads: self.threads.0.clone(),
+            flops: self.flops.clone(),
+            bytes: self.bytes.clone(),
             options: BenchOptions {
                 repeat: self.repeat,
                 warmup: self.warmup,
                 inner: self.inner,
-                flops: self.flops,
-                bytes: self.bytes,
                 cold: self.cold,
+                ..BenchOptions::default()
             },
             rounds: RoundOptions {
                 rounds: self.rounds,
@@ -212,44 +216,30 @@ impl BenchArgs {
                 max_time: Duration::from_nanos(self.max_time.0),
                 ..RoundOptions::default()
             },
-        })
+        };
+        request.check()?;
+        Ok(request)
     }
 }
 
-/// Up to three sizes.
-#[derive(Debug, Clone, Copy)]
-struct Sizes([u64; 3]);
+/// One to three directions of a grid or a threadgroup.
+#[derive(Debug, Clone)]
+struct Directions(Vec<Expression>);
 
-impl FromStr for Sizes {
+impl FromStr for Directions {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
-        let given: Result<Vec<u64>, _> = text.split(',').map(|size| size.trim().parse::<u64>()).collect();
-        let sizes = match given.as_deref() {
-            Ok([x]) => [*x, 1, 1],
-            Ok([x, y]) => [*x, *y, 1],
-            Ok([x, y, z]) => [*x, *y, *z],
-            _ => return Err("write one to three numbers: 1024 or 1024,1024".to_owned()),
-        };
-        match sizes.contains(&0) {
-            true => Err("each number must be at least 1".to_owned()),
-            false => Ok(Sizes(sizes)),
+        let directions: Vec<Expression> = text.split(',').map(str::parse).collect::<Result<_, _>>()?;
+        match directions.len() {
+            1..=3 => Ok(Directions(directions)),
+            _ => Err("write one to three numbers: 1024 or 1024,1024".to_owned()),
         }
     }
 }
 
-/// What a command says where there is no Metal.
-fn needs_metal(command: &str) -> Stop {
-    Error::new(ErrorKind::Device(format!(
-        "`live {command}` runs on a Metal device, so it needs macOS; this trace-attr was built for {}",
-        std::env::consts::OS
-    )))
-    .into()
-}
-
 pub(super) fn bench(args: &BenchArgs) -> Result<ExitStatus, Stop> {
-    let _plan = args.plan()?;
-    Err(needs_metal("bench"))
+    metal::bench(&args.request()?, args.json)
 }
 
 pub(super) fn run(args: &RunArgs) -> Result<ExitStatus, Stop> {
@@ -258,11 +248,14 @@ pub(super) fn run(args: &RunArgs) -> Result<ExitStatus, Stop> {
     let text = text.map_err(|error| Error::io("read it", error).with_origin(&name))?;
     let folder = args.file.parent().unwrap_or(Path::new(""));
     let file = RunFile::parse(&text, &name, folder)?;
+    if let Some(output) = &args.output {
+        output::check(output, &[&args.file])?;
+    }
     if !args.check {
-        return Err(needs_metal("run"));
+        return metal::run(&file, args.output.as_deref());
     }
     let (kernels, buffers, launches) = file.counts();
-    to_stdout(ExitStatus::Done, |out| {
+    output::to_stdout(ExitStatus::Done, |out| {
         let plural = |count: u64, noun: &str, many: &str| match count {
             1 => format!("1 {noun}"),
             count => format!("{count} {noun}{many}"),
@@ -279,5 +272,73 @@ pub(super) fn run(args: &RunArgs) -> Result<ExitStatus, Stop> {
 }
 
 pub(super) fn doctor(_args: &DoctorArgs) -> Result<ExitStatus, Stop> {
-    Err(needs_metal("doctor"))
+    metal::doctor()
+}
+
+/// What is done on the device of this machine.
+#[cfg(target_os = "macos")]
+mod metal {
+    use super::{BenchRequest, Path, RunFile};
+    use crate::cli::output::{replace, to_stdout};
+    use crate::cli::{ExitStatus, Stop};
+    use crate::live::metal::Metal;
+    use crate::live::{GroupBy, Runtime, doctor as check_up};
+
+    pub(super) fn bench(request: &BenchRequest, json: bool) -> Result<ExitStatus, Stop> {
+        let report = request.run(&Runtime::new(Metal::open()?))?;
+        let text = if json { report.to_json() } else { report.to_text() };
+        to_stdout(ExitStatus::Done, |out| out.write_all(text.as_bytes()))?;
+        Ok(ExitStatus::Done)
+    }
+
+    pub(super) fn run(file: &RunFile, output: Option<&Path>) -> Result<ExitStatus, Stop> {
+        let profile = file.execute(&Runtime::new(Metal::open()?))?;
+        if let Some(output) = output {
+            replace(output, |out| out.write_all(profile.to_json().as_bytes()))?;
+        }
+        let table = profile.key_averages(GroupBy::CallPath).table();
+        to_stdout(ExitStatus::Done, |out| write!(out, "{table}\n{}", profile.tree()))?;
+        Ok(ExitStatus::Done)
+    }
+
+    pub(super) fn doctor() -> Result<ExitStatus, Stop> {
+        let metal = Metal::open()?;
+        let facts = metal.facts();
+        let diagnosis = check_up::examine(&Runtime::new(metal), facts)?;
+        let status = if diagnosis.is_sound() {
+            ExitStatus::Done
+        } else {
+            ExitStatus::Incomplete
+        };
+        to_stdout(status, |out| out.write_all(diagnosis.to_text().as_bytes()))?;
+        Ok(status)
+    }
+}
+
+/// What is said where there is no Metal.
+#[cfg(not(target_os = "macos"))]
+mod metal {
+    use super::{BenchRequest, Path, RunFile};
+    use crate::cli::{ExitStatus, Stop};
+    use crate::error::{Error, ErrorKind};
+
+    fn needs_macos(command: &str) -> Stop {
+        Error::new(ErrorKind::Device(format!(
+            "`live {command}` runs on a Metal device, so it needs macOS; this trace-attr was built for {}",
+            std::env::consts::OS
+        )))
+        .into()
+    }
+
+    pub(super) fn bench(_: &BenchRequest, _json: bool) -> Result<ExitStatus, Stop> {
+        Err(needs_macos("bench"))
+    }
+
+    pub(super) fn run(_: &RunFile, _output: Option<&Path>) -> Result<ExitStatus, Stop> {
+        Err(needs_macos("run"))
+    }
+
+    pub(super) fn doctor() -> Result<ExitStatus, Stop> {
+        Err(needs_macos("doctor"))
+    }
 }

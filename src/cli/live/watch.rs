@@ -352,7 +352,7 @@ mod tests {
 window 3  llama-cli  recorded 2.0 s of 14.3 s  GPU busy 900.0 µs of 2,000,000 µs
 phase             submissions  GPU µs   share   change
 ffn.\\u{1b}[31mup           12   750.0  75.0 %  +12.3 %
-attention                 12   250.0  25.0 %        –
+attention                  12   250.0  25.0 %        –
 warning: a\\u{a}b
 ";
         assert_eq!(drawing(&window(), WatchBy::Phases, 100), expected);

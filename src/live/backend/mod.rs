@@ -15,6 +15,9 @@
 //! completed (Metal frees the handlers of a command buffer that was never committed), the event says so. A handler that
 //! fires after the profile was closed changes nothing and touches nothing freed.
 
+#[cfg(any(target_os = "macos", metal_double))]
+pub mod metal;
+
 use std::path::Path;
 use std::str::FromStr;
 use std::sync::{Arc, PoisonError, RwLock};
