@@ -18,7 +18,7 @@ use trace_attr::compare::{CompareOptions, Comparison, Settings, Side, Trial, Tri
 use trace_attr::error::Error;
 use trace_attr::join::{JoinOptions, ProcessChoice, RunInput, TimingChoice, choose_timing, join};
 use trace_attr::model::{Nanos, Reason, Timestamp, Timing, Trace, WindowRule};
-use trace_attr::recording::{ReadOptions, Recording, RunChoice, read_recording_from};
+use trace_attr::recording::{ReadOptions, Recording, RunChoice, cache_bytes, read_recording_from};
 use trace_attr::report::{Format, ReportOptions, write};
 use trace_attr::source;
 use trace_attr::tables::TYPES;
@@ -162,6 +162,52 @@ pub fn read_types(bytes: &[u8]) {
         (Ok(_), Err(error)) => panic!("refused only by Keep::Types: {error}"),
         (Err(_), _) => {}
     }
+}
+
+/// Any bytes as an entry of the cache, as values under right checksums, and as a document whose entry was changed by
+/// somebody who knows how: each ends in a recording or a refusal, and what is a recording can be kept again.
+pub fn cache(bytes: &[u8]) {
+    let _ = cache_bytes::to_recording(bytes);
+    if let Ok(recording) = cache_bytes::to_recording(&cache_bytes::sealed(bytes)) {
+        kept_alike(&recording);
+    }
+    for signposts in [false, true] {
+        let options = ReadOptions {
+            run: RunChoice::All,
+            signposts,
+            ..ReadOptions::default()
+        };
+        let Ok(recording) = read_recording_from(bytes, "fuzz", &options, &()) else {
+            return;
+        };
+        let entry = kept_alike(&recording);
+        let values = cache_bytes::values(&entry);
+        // Places all over the entry, the same for the same document.
+        for place in 0..64 {
+            let at = (place * 7919 + bytes.len()) % values.len();
+            let mut changed = values.to_vec();
+            changed[at] = changed[at].wrapping_add(1 << (place % 8));
+            if let Ok(recording) = cache_bytes::to_recording(&cache_bytes::sealed(&changed)) {
+                kept_alike(&recording);
+            }
+        }
+    }
+}
+
+/// The recording's entry, which gives the same recording.
+fn kept_alike(recording: &Recording) -> Vec<u8> {
+    let entry = cache_bytes::of_recording(recording).expect("a recording without remarks of xctrace");
+    let again = cache_bytes::to_recording(&entry).expect("what was written a moment ago");
+    let told = |recording: &Recording| {
+        let Recording {
+            contents, runs, notes, ..
+        } = recording;
+        format!("{contents:?} {runs:?} {notes:?}")
+    };
+    assert_eq!(told(&again), told(recording));
+    // Texts too, by their ids.
+    assert!(cache_bytes::of_recording(&again).as_ref() == Some(&entry));
+    entry
 }
 
 /// How a document is looked at.

@@ -18,6 +18,8 @@
 pub mod analysis;
 #[cfg(feature = "traces")]
 pub mod attribution;
+#[cfg(feature = "traces")]
+pub mod cache;
 pub mod calltree;
 #[cfg(feature = "cli")]
 pub mod cli;

@@ -4,10 +4,13 @@
 //! they are read (in file order), and pairs are joined to the submission map as soon as a run is complete, so
 //! that both timing tables look the same from then on.
 
+mod cache;
 mod folder;
 mod pairing;
 mod run;
 
+#[doc(hidden)]
+pub use cache::bytes as cache_bytes;
 use run::skip;
 pub use run::{Measured, RunTables, Seen, TimingTable};
 
@@ -17,6 +20,7 @@ use std::path::Path;
 
 use hashbrown::HashMap;
 
+use crate::cache::Cache;
 use crate::error::{Error, ErrorKind, Result};
 use crate::model::Note;
 use crate::parallel::Jobs;
@@ -28,6 +32,8 @@ use crate::xml::{Blocks, ExportReader, Keep, Part};
 
 /// A run takes memory even when its tables are empty; recordings have a few.
 const MAX_RUNS: usize = 10_000;
+/// Code of the remark that a table stood in several nodes.
+const MERGED_NODES: &str = "merged_nodes";
 
 /// Which runs of a recording.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -49,6 +55,8 @@ pub trait Progress: Sync {
     fn table(&self, schema: &str);
     /// So many more bytes of the file were read.
     fn advance(&self, bytes: u64);
+    /// Something that concerns this reading and not its result: whatever is said here, the result is the same.
+    fn warning(&self, text: &str);
 }
 
 /// Tells nobody.
@@ -56,6 +64,7 @@ impl Progress for () {
     fn begin(&self, _: &str, _: Option<u64>) {}
     fn table(&self, _: &str) {}
     fn advance(&self, _: u64) {}
+    fn warning(&self, _: &str) {}
 }
 
 /// How to read.
@@ -69,6 +78,11 @@ pub struct ReadOptions {
     pub xctrace: XctraceOptions,
     /// How many files are read at once; what is read is the same for any number.
     pub jobs: Jobs,
+    /// Where large inputs are kept once they were read, and looked for; by default nowhere.
+    pub cache: Option<Cache>,
+    /// Keep small inputs, too: for tests.
+    #[doc(hidden)]
+    pub cache_small: bool,
     /// Leave every row to the tokenizer: the check and the measure of the row scanner.
     #[doc(hidden)]
     pub without_scanner: bool,
@@ -103,11 +117,23 @@ pub struct Recording {
     pub notes: Vec<Note>,
 }
 
-/// Reads an input.
+/// Reads an input, or takes what is kept of it in the cache.
 ///
 /// # Errors
 /// Whatever is wrong with the input; its message names it.
 pub fn read_recording(source: &Source, options: &ReadOptions, progress: &dyn Progress) -> Result<Recording> {
+    let entry = cache::Entry::of(source, options);
+    if let Some(recording) = entry.as_ref().and_then(|entry| entry.recall(progress)) {
+        return Ok(recording);
+    }
+    let recording = read_anew(source, options, progress)?;
+    if let Some(entry) = entry {
+        entry.keep(&recording, progress);
+    }
+    Ok(recording)
+}
+
+fn read_anew(source: &Source, options: &ReadOptions, progress: &dyn Progress) -> Result<Recording> {
     let mut builder = Builder::new(source.origin(), options);
     let result = match source {
         Source::Stdin => {
@@ -351,7 +377,7 @@ impl Builder {
             }
             if nodes == 2 && NEEDED.contains(&schema.name()) {
                 self.notes.push(Note::remark(
-                    "merged_nodes",
+                    MERGED_NODES,
                     format!("several instances of {} in one run were taken together", schema.name()),
                 ));
             }

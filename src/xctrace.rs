@@ -25,9 +25,9 @@ use std::process::ExitStatus;
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
+use crate::cache::Cache;
 use crate::error::{Error, ErrorKind, Result};
 
-pub use cache::default_cache_dir;
 pub use process::end_children;
 pub use program::Program;
 pub use record::{ShortRecording, record};
@@ -53,9 +53,8 @@ pub struct XctraceOptions {
     /// How long xctrace may be silent before it is ended (`--timeout`); by default 30 minutes, because the export of
     /// a large table can take most of that before its first byte.
     pub timeout: Duration,
-    /// The folder of earlier exports, by default [`default_cache_dir`]; `None` (`--no-cache`) neither reads nor
-    /// keeps any.
-    pub cache: Option<PathBuf>,
+    /// Where earlier exports are; `None`, the default, neither reads nor keeps any.
+    pub cache: Option<Cache>,
 }
 
 impl Default for XctraceOptions {
@@ -63,7 +62,7 @@ impl Default for XctraceOptions {
         XctraceOptions {
             program: PathBuf::from("xcrun"),
             timeout: Duration::from_secs(30 * 60),
-            cache: default_cache_dir(),
+            cache: None,
         }
     }
 }
@@ -141,8 +140,8 @@ impl Bundle {
             query: query.iter().map(|&part| part.to_owned()).collect(),
             what,
         };
-        if let Some((folder, key)) = &key
-            && let Some(xml) = cache::open(folder, key)
+        if let Some((cache, key)) = &key
+            && let Some(xml) = cache::open(cache, key)
         {
             return Ok(ExportStream {
                 source: Source::Kept(xml),
@@ -163,7 +162,7 @@ impl Bundle {
             .chain(query.iter().map(OsStr::new))
             .collect();
         let child = Running::start(&self.options.program, &arguments).map_err(|error| job.not_started(&error))?;
-        let entry = key.and_then(|(folder, key)| Pending::begin(folder, key));
+        let entry = key.and_then(|(cache, key)| Pending::begin(cache, key));
         Ok(ExportStream {
             source: Source::Tool(Box::new(Tool {
                 job,
@@ -177,11 +176,16 @@ impl Bundle {
         })
     }
 
+    /// What the bundle and its xctrace are now, as a text that changes with either; `None` when that cannot be told.
+    pub(crate) fn state(&self) -> Option<String> {
+        cache::key(&self.path, &version(&self.options)?, "")
+    }
+
     /// Where this export is or will be cached.
-    fn key(&self, query: &[&str]) -> Option<(&Path, String)> {
-        let folder = self.options.cache.as_deref()?;
+    fn key(&self, query: &[&str]) -> Option<(&Cache, String)> {
+        let cache = self.options.cache.as_ref()?;
         let version = version(&self.options)?;
-        Some((folder, cache::key(&self.path, &version, &query.join(" "))?))
+        Some((cache, cache::key(&self.path, &version, &query.join(" "))?))
     }
 }
 

@@ -20,10 +20,16 @@ fn read(path: impl AsRef<Path>) -> String {
     fs::read_to_string(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
 }
 
+/// A folder that cannot be: nothing here is large enough for the cache.
+fn no_cache() -> PathBuf {
+    root().join("Cargo.toml/cache")
+}
+
 /// The binary, away from whatever the user's terminal is like.
 fn trace_attr(arguments: &[&str]) -> Command {
     let mut command = Command::cargo_bin("trace-attr").unwrap();
     command.current_dir(root()).env("COLUMNS", "100").env("NO_COLOR", "1");
+    command.env("TRACE_ATTR_CACHE_DIR", no_cache());
     command.args(arguments);
     command
 }
@@ -44,6 +50,7 @@ fn console_blocks_show_what_the_commands_print() {
         // Help wraps at the terminal's width where there is one.
         .env("COLUMNS", "100")
         .env("NO_COLOR", "1")
+        .env("TRACE_ATTR_CACHE_DIR", no_cache().to_str().unwrap())
         .case("README.md")
         .case("CONTRIBUTING.md")
         .case("docs/*.md")

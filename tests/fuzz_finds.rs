@@ -39,6 +39,7 @@ fn all_checks(bytes: &[u8]) {
     checks::read(bytes);
     checks::read_types(bytes);
     checks::pipeline(bytes);
+    checks::cache(bytes);
 }
 
 #[test]

@@ -19,13 +19,16 @@ const LAYERS: &[(&str, &[&str])] = &[
     ("convert", &["timeline", "calltree"]),
     ("inference", &[]),
     ("parallel", &[]),
+    ("cache", &["error"]),
     ("source", &["error", "model"]),
-    ("xctrace", &["error", "model"]),
+    ("xctrace", &["error", "model", "cache"]),
     ("xml", &["error", "model"]),
     ("tables", &["error", "model", "xml"]),
     (
         "recording",
-        &["error", "model", "parallel", "source", "xctrace", "xml", "tables"],
+        &[
+            "error", "model", "parallel", "cache", "source", "xctrace", "xml", "tables",
+        ],
     ),
     ("join", &["error", "model", "tables", "recording"]),
     // A second producer, for programs that link nothing of the reading part.
@@ -95,6 +98,7 @@ const LAYERS: &[(&str, &[&str])] = &[
     (
         "cli",
         &[
+            "cache",
             "config",
             "figures",
             "label",

@@ -10,6 +10,7 @@ use std::process::Command;
 use std::time::{Duration, Instant};
 
 use tempfile::TempDir;
+use trace_attr::cache::Cache;
 use trace_attr::error::{Error, ErrorKind, Position, Result};
 use trace_attr::xctrace::{Bundle, ExportStream, XctraceOptions};
 
@@ -62,9 +63,13 @@ impl StandIn {
         Bundle::open(&self.path("run.trace"), options).unwrap()
     }
 
+    fn cache(&self) -> Cache {
+        Cache::new(self.path("cache"), 1 << 30)
+    }
+
     fn cached(&self) -> Bundle {
         let options = XctraceOptions {
-            cache: Some(self.path("cache")),
+            cache: Some(self.cache()),
             ..self.options()
         };
         Bundle::open(&self.path("run.trace"), options).unwrap()
@@ -418,7 +423,7 @@ fn b21_without_xcode_the_remedy_is_named() {
 #[test]
 fn without_xcrun_the_exported_xml_is_asked_for() {
     let stand_in = StandIn::new("normal");
-    for cache in [None, Some(stand_in.path("cache"))] {
+    for cache in [None, Some(stand_in.cache())] {
         let options = XctraceOptions {
             program: stand_in.path("none/xcrun"),
             cache,
@@ -534,7 +539,7 @@ fn a_version_that_cannot_be_had_costs_only_the_cache() {
     let stand_in = StandIn::new("version-hangs");
     let options = XctraceOptions {
         timeout: Duration::from_secs(2),
-        cache: Some(stand_in.path("cache")),
+        cache: Some(stand_in.cache()),
         ..stand_in.options()
     };
     let bundle = Bundle::open(&stand_in.path("run.trace"), options).unwrap();

@@ -80,6 +80,9 @@ impl Progress for Together<'_> {
     fn advance(&self, bytes: u64) {
         self.0.advance(bytes);
     }
+    fn warning(&self, text: &str) {
+        self.0.warning(text);
+    }
 }
 
 /// Inputs of both sides, in order.

@@ -338,7 +338,7 @@ impl SharedArgs {
             unit: self.unit.clone().unwrap_or_else(|| "token".to_owned()),
             read: ReadOptions {
                 jobs: self.jobs.map(Jobs::new).unwrap_or_default(),
-                ..self.read.options()
+                ..self.read.options()?
             },
             baseline,
             compare: CompareOptions {

@@ -64,9 +64,9 @@ pub(super) fn run(args: ExportArgs, console: Console) -> Result<ExitStatus, Stop
         ))
         .into());
     }
-    let bundle = Bundle::open(path, args.read.options().xctrace)?;
+    let bundle = Bundle::open(path, args.read.xctrace()?)?;
     let (root, contents) = contents(&bundle, console)?;
-    let run = chosen(&contents, args.read.options().run).map_err(|error| error.with_origin(source.origin()))?;
+    let run = chosen(&contents, args.read.run()).map_err(|error| error.with_origin(source.origin()))?;
     let listed: Vec<&str> = run.tables.iter().map(|(schema, _)| schema.as_str()).collect();
     let mut schemas: Vec<&str> = NEEDED
         .iter()

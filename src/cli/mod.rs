@@ -3,6 +3,7 @@
 #![expect(clippy::print_stderr, reason = "the command line talks to people")]
 
 mod analyse;
+mod cache;
 mod calibrate;
 mod config;
 mod export;
@@ -81,6 +82,8 @@ enum Command {
     Rows(rows::RowsArgs),
     /// Write a bundle's tables as files, for a machine without Xcode
     Export(export::ExportArgs),
+    /// Show or clear what is kept of earlier runs
+    Cache(cache::CacheArgs),
     /// Measure kernels on this machine's GPU, or watch a running program
     #[command(subcommand)]
     Live(live::LiveCommand),
@@ -203,6 +206,7 @@ pub fn main() -> ExitCode {
         Command::Toc(args) => toc::run(args, console),
         Command::Rows(args) => rows::run(args, console),
         Command::Export(args) => export::run(args, console),
+        Command::Cache(args) => cache::run(&args),
         Command::Live(command) => live::run(command, console),
         Command::Config(args) => config::run(*args),
         Command::Completions(args) => shell::completions(&args),

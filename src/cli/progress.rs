@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
-use super::Console;
+use super::{Console, print_warning};
 use crate::recording::Progress;
 
 /// Work shorter than this shows nothing.
@@ -14,6 +14,7 @@ const PATIENCE: Duration = Duration::from_millis(500);
 
 /// A bar per file, or per folder whose files are read at once: table, bytes, rate.
 pub(super) struct Bar {
+    console: Console,
     state: Option<Mutex<State>>,
 }
 
@@ -27,6 +28,7 @@ impl Bar {
     pub(super) fn new(console: Console) -> Self {
         let wanted = !console.quiet && (console.verbose || std::io::stderr().is_terminal());
         Bar {
+            console,
             state: wanted.then(|| {
                 let bar = ProgressBar::with_draw_target(None, ProgressDrawTarget::hidden());
                 Mutex::new(State {
@@ -93,6 +95,13 @@ impl Progress for Bar {
                 state.shown = true;
                 state.bar.set_draw_target(ProgressDrawTarget::stderr());
             }
+        }
+    }
+
+    fn warning(&self, text: &str) {
+        match self.state() {
+            Some(state) => state.bar.suspend(|| print_warning(self.console, text)),
+            None => print_warning(self.console, text),
         }
     }
 }

@@ -90,7 +90,7 @@ pub(super) fn run(args: RowsArgs, console: Console) -> Result<ExitStatus, Stop> 
 }
 
 fn bundle(path: &std::path::Path, args: &RowsArgs, printer: &mut Printer, console: Console) -> Result<(), Stop> {
-    let bundle = Bundle::open(path, args.read.options().xctrace)?;
+    let bundle = Bundle::open(path, args.read.xctrace()?)?;
     let mut contents = None;
     let mut stream = bundle.toc()?;
     let parsed = source::decode(&mut stream).and_then(|input| {
@@ -110,7 +110,7 @@ fn bundle(path: &std::path::Path, args: &RowsArgs, printer: &mut Printer, consol
             .collect::<Vec<_>>()
             .join(", ")
     };
-    let run = match (args.read.options().run, runs.as_slice()) {
+    let run = match (args.read.run(), runs.as_slice()) {
         (RunChoice::Number(number), _) => runs.iter().find(|run| run.number == number),
         (_, [only]) => Some(only),
         _ => None,
@@ -207,7 +207,7 @@ impl Printer {
             columns: args.columns.clone(),
             limit: args.limit.unwrap_or(u64::MAX),
             format: args.format,
-            run: args.read.options().run,
+            run: args.read.run(),
             contents: None,
             runs: Vec::new(),
             seen: Vec::new(),

@@ -85,7 +85,7 @@ fn read(source: &Source, args: &TocArgs, console: Console) -> Result<(Option<Con
     let bar = Bar::new(console);
     match source {
         Source::Bundle(path) => {
-            let mut stream = Bundle::open(path, args.bundle.options())?.toc()?;
+            let mut stream = Bundle::open(path, args.bundle.options()?)?.toc()?;
             let parsed = source::decode(&mut stream).and_then(|input| scan(input, &mut contents, &mut tables));
             let ((), warning) = stream.finish(parsed)?;
             if let Some(warning) = warning {

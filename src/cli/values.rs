@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use clap::Args;
 
+use crate::cache::Cache;
 use crate::error::Result;
 use crate::model::Nanos;
 pub(super) use crate::model::parse_time;
@@ -20,38 +21,48 @@ pub(super) struct ReadArgs {
     bundle: BundleArgs,
 }
 
-/// How bundles are exported.
+/// How bundles are exported, and whether the cache is used.
 #[derive(Debug, Clone, Args)]
 pub(super) struct BundleArgs {
     /// How long xctrace may be silent before it is ended (30m, 90s)
     #[arg(long, value_name = "TIME", value_parser = parse_timeout, default_value = "30m", help_heading = "Reading")]
     timeout: Nanos,
-    /// Export a bundle again, although it was exported before
+    /// Read everything anew: nothing is taken from the cache, and nothing kept in it (see `trace-attr cache`)
     #[arg(long, help_heading = "Reading")]
     no_cache: bool,
 }
 
 impl ReadArgs {
-    pub(super) fn options(&self) -> ReadOptions {
-        ReadOptions {
-            run: self.run.unwrap_or_default(),
-            signposts: false,
-            xctrace: self.bundle.options(),
+    pub(super) fn run(&self) -> RunChoice {
+        self.run.unwrap_or_default()
+    }
+
+    pub(super) fn xctrace(&self) -> Result<XctraceOptions> {
+        self.bundle.options()
+    }
+
+    pub(super) fn options(&self) -> Result<ReadOptions> {
+        let xctrace = self.xctrace()?;
+        Ok(ReadOptions {
+            run: self.run(),
+            cache: xctrace.cache.clone(),
+            xctrace,
             ..ReadOptions::default()
-        }
+        })
     }
 }
 
 impl BundleArgs {
-    pub(super) fn options(&self) -> XctraceOptions {
-        let mut xctrace = XctraceOptions {
+    pub(super) fn options(&self) -> Result<XctraceOptions> {
+        Ok(XctraceOptions {
             timeout: Duration::from_nanos(self.timeout.0),
+            cache: if self.no_cache {
+                None
+            } else {
+                Cache::of_user()?.filter(|cache| cache.limit() > 0)
+            },
             ..XctraceOptions::default()
-        };
-        if self.no_cache {
-            xctrace.cache = None;
-        }
-        xctrace
+        })
     }
 }
 

@@ -95,7 +95,7 @@ pub const SIGNPOST_TYPES: &[&str] = &[
 
 /// A process in [`Texts`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct ProcessId(u32);
+pub struct ProcessId(pub(crate) u32);
 
 /// Names, processes and labels of one recording, each once.
 #[derive(Debug, Clone, Default)]

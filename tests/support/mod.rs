@@ -24,3 +24,10 @@ pub mod short;
 pub mod sized;
 pub mod toc;
 pub mod workload;
+
+/// Waits until any change of the file will give it another time: some file systems go by whole seconds.
+pub fn settle(file: &std::path::Path) {
+    use std::os::unix::fs::MetadataExt;
+    let whole = std::fs::metadata(file).unwrap().ctime_nsec() == 0;
+    std::thread::sleep(std::time::Duration::from_millis(if whole { 3100 } else { 80 }));
+}
