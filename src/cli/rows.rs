@@ -1,21 +1,25 @@
 //! `rows`: any table of any schema as CSV or JSON Lines, streamed.
 
+mod fields;
+
 use std::io::{self, IsTerminal, Read, Write};
 use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
-use serde_json::{Map, Value};
+use serde_json::Value;
+
+use fields::{Fields, is_text, json_value};
 
 use super::output::to_stdout;
 use super::values::ReadArgs;
 use super::{Console, ExitStatus, Stop, print_warning, stdout_failed};
 use crate::error::{Error, Result};
-use crate::label::{guarded, visible};
+use crate::label::visible;
 use crate::recording::RunChoice;
 use crate::source::{self, Source};
 use crate::tables::contents::{Contents, run_number};
 use crate::xctrace::Bundle;
-use crate::xml::{Cell, CellKind, ColumnIndex, ExportReader, Keep, Part, Row, RunReference, Schema};
+use crate::xml::{ColumnIndex, ExportReader, Keep, Part, Row, RunReference, Schema};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -197,6 +201,7 @@ struct Printer {
     terminal: bool,
     header: Option<Vec<String>>,
     printed: u64,
+    fields: Fields,
     out: csv::Writer<io::BufWriter<io::Stdout>>,
 }
 
@@ -214,6 +219,7 @@ impl Printer {
             terminal: io::stdout().is_terminal(),
             header: None,
             printed: 0,
+            fields: Fields::default(),
             out: csv::WriterBuilder::new().from_writer(io::BufWriter::new(io::stdout())),
         }
     }
@@ -224,6 +230,7 @@ impl Printer {
 
     fn read(&mut self, input: impl Read) -> Result<(), Stop> {
         let mut reader = ExportReader::new(input, Keep::All);
+        self.fields = Fields::default();
         loop {
             let (schema, run) = match reader.next_part()? {
                 None => return Ok(()),
@@ -318,10 +325,13 @@ impl Printer {
         match self.format {
             RowsFormat::Csv => {
                 for (at, text) in columns {
-                    let field = csv_field(row.cell(*at), *text);
+                    let field = self.fields.csv(row, *at, *text);
                     // On a terminal a label must not move the cursor; a file gets the bytes of the trace.
-                    let field = if self.terminal { visible(&field) } else { field };
-                    self.out.write_field(field).map_err(csv_failed)?;
+                    if self.terminal {
+                        self.out.write_field(visible(&field)).map_err(csv_failed)?;
+                    } else {
+                        self.out.write_field(&*field).map_err(csv_failed)?;
+                    }
                 }
                 self.out.write_record(None::<&[u8]>).map_err(csv_failed)
             }
@@ -380,102 +390,4 @@ fn csv_failed(error: csv::Error) -> Stop {
 
 fn json_to(out: &mut Vec<u8>, value: &Value) -> Result<()> {
     serde_json::to_writer(out, value).map_err(|error| Error::io("write JSON", error.into()))
-}
-
-/// Whether a column holds text even where a value looks like a number.
-fn is_text(kind: &str) -> bool {
-    ["string", "label", "name", "text", "path", "subsystem", "category"]
-        .iter()
-        .any(|end| kind.ends_with(end))
-}
-
-/// The largest integer that every JSON reader keeps.
-const MAX_SAFE: u64 = 1 << 53;
-
-fn json_value(cell: Cell<'_>, text: bool) -> Value {
-    match cell.kind() {
-        CellKind::Null => Value::Null,
-        CellKind::Number(number) if !text && number <= MAX_SAFE => Value::from(number),
-        CellKind::Number(number) => Value::from(number.to_string()),
-        CellKind::Text(value) => match decimal(value).filter(|_| !text) {
-            Some(number) => number,
-            None => Value::from(value),
-        },
-        CellKind::Composite => composite(cell),
-    }
-}
-
-/// A decimal or negative number that a JSON reader gives back with the same digits.
-fn decimal(text: &str) -> Option<Value> {
-    let digits = text.strip_prefix('-').unwrap_or(text);
-    let (whole, part) = digits.split_once('.').unwrap_or((digits, "0"));
-    let numeric = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
-    if !numeric(whole) || !numeric(part) || digits.len() > 15 || (whole.len() > 1 && whole.starts_with('0')) {
-        return None;
-    }
-    serde_json::from_str(text).ok()
-}
-
-fn composite(cell: Cell<'_>) -> Value {
-    let frames: Vec<Cell<'_>> = cell.children().filter(|child| child.name() == "frame").collect();
-    if !frames.is_empty() {
-        return frames.into_iter().map(composite).collect();
-    }
-    // `tagged-backtrace` may wrap the stack once more.
-    if cell.name().ends_with("backtrace")
-        && let Some(inner) = cell.children().find(|child| child.name().ends_with("backtrace"))
-    {
-        return composite(inner);
-    }
-    let mut object = Map::new();
-    if cell.children().any(|child| child.name() == "narrative-text") {
-        object.insert("text".to_owned(), Value::from(cell.text()));
-    }
-    for child in cell.children().filter(|child| child.name() != "narrative-text") {
-        let name = child.name().trim_start_matches('@');
-        let value = json_value(child, child.name().starts_with('@') || is_text(child.name()));
-        match object.get_mut(name) {
-            None => {
-                object.insert(name.to_owned(), value);
-            }
-            Some(Value::Array(values)) => values.push(value),
-            Some(first) => {
-                let before = first.take();
-                *first = Value::from(vec![before, value]);
-            }
-        }
-    }
-    Value::Object(object)
-}
-
-/// A cell as CSV text: stacks leaf first with `;`, labels as they read, other composites as JSON.
-fn csv_field(cell: Cell<'_>, text: bool) -> String {
-    let field = match cell.kind() {
-        CellKind::Null => return String::new(),
-        CellKind::Number(number) => return number.to_string(),
-        CellKind::Text(value) => {
-            if !text && value.parse::<f64>().is_ok_and(f64::is_finite) {
-                return value.to_owned();
-            }
-            value.to_owned()
-        }
-        CellKind::Composite if cell.name().ends_with("backtrace") || cell.name().ends_with("-bt") => {
-            let Value::Array(frames) = composite(cell) else {
-                return composite(cell).to_string();
-            };
-            let names = frames
-                .iter()
-                .map(|frame| frame.get("name").and_then(Value::as_str).unwrap_or("?").to_owned());
-            names.collect::<Vec<_>>().join(";")
-        }
-        CellKind::Composite
-            if cell.name() == "process"
-                || is_text(cell.name())
-                || cell.children().any(|child| child.name() == "narrative-text") =>
-        {
-            cell.text()
-        }
-        CellKind::Composite => composite(cell).to_string(),
-    };
-    guarded(field)
 }
