@@ -24,6 +24,7 @@ use support::export::{
     Thread,
 };
 use trace_attr::recording::{ReadOptions, read_recording_from};
+use trace_attr::xml::{BlockRows, Blocks, ExportReader, Keep};
 
 const LABELS: [&str; 7] = [
     "engine.layer.0.attn:attn",
@@ -390,4 +391,30 @@ fn cuts_are_told_alike() {
     for cut in (from..document.len()).step_by(3) {
         readers::agree(&document.as_bytes()[..cut], 4_096);
     }
+}
+
+/// A fault of this program must end it: no thread may wait for one that is gone.
+#[test]
+#[should_panic(expected = "a scoped thread panicked")]
+fn a_thread_that_panics_over_a_block_does_not_hang_the_others() {
+    let process = Process::new("bench", 77);
+    let document = ExportBuilder::document(Style::default(), |export| {
+        export.table(GpuInterval::TABLE);
+        for at in 0..200 {
+            let ids = Ids {
+                command_buffer: 1,
+                encoder: 2,
+                submission: at,
+            };
+            export.row(&GpuInterval::new(10 * at, 5, "a:b", &process, ids));
+        }
+    });
+    let mut reader = ExportReader::new(document.as_bytes(), Keep::All);
+    reader.next_part().unwrap();
+    let blocks = Blocks {
+        threads: 3,
+        bytes: 2_000,
+    };
+    let panics = |rows: &mut BlockRows<'_>| -> Option<()> { panic!("over {} rows", rows.len()) };
+    let _ = reader.split(blocks, panics, |()| {});
 }

@@ -191,9 +191,9 @@ impl<R: Read> ExportReader<R> {
             }
             let done = results.recv().map_err(|_| NotSplit)?;
             spare.push(done.block);
-            early.insert(done.number, done.made);
-            while let Some(made) = early.remove(&taken) {
-                let (count, part) = made?;
+            // One that failed ends it all, whichever it is.
+            early.insert(done.number, done.made?);
+            while let Some((count, part)) = early.remove(&taken) {
                 rows += count;
                 take(part);
                 taken += 1;
@@ -262,6 +262,26 @@ struct Done<P> {
     made: Result<(u64, P), NotSplit>,
     /// Its memory.
     block: Vec<u8>,
+}
+
+/// Tells of a thread that panics over a block, for which all others would wait.
+struct Watched<'a, P> {
+    line: &'a Line,
+    results: &'a Sender<Done<P>>,
+    number: usize,
+}
+
+impl<P> Drop for Watched<'_, P> {
+    fn drop(&mut self) {
+        if thread::panicking() {
+            self.line.fail();
+            let _ = self.results.send(Done {
+                number: self.number,
+                made: Err(NotSplit),
+                block: Vec::new(),
+            });
+        }
+    }
 }
 
 /// Where the threads meet.
@@ -376,6 +396,11 @@ impl<F> Work<'_, F> {
     {
         let mut values = Vec::new();
         while let Some((number, block)) = self.line.block() {
+            let _watched = Watched {
+                line: self.line,
+                results,
+                number,
+            };
             values.clear();
             let text = block.buffer.get(..block.end).unwrap_or_default();
             let (made, block) = match simdutf8::basic::from_utf8(text) {
