@@ -126,19 +126,10 @@ enum Place {
 impl ExportReader<io::Empty> {
     /// A reader of nothing but rows: the first `end` bytes of `buffer`, which are UTF-8.
     fn of_rows(buffer: Vec<u8>, end: usize, cells: Cells, schema: Schema) -> Self {
-        let mut reader = Reader::from_reader(Bounded::whole(buffer, end));
-        reader.config_mut().trim_text(false);
         ExportReader {
-            reader,
-            buffer: Vec::new(),
-            cells,
             schema: Some(schema),
             place: Place::InNode,
-            run: RunReference::Unknown,
-            row: 0,
-            row_byte: 0,
-            scanner: Scanner::On { wait: 0, missed: 0 },
-            earlier: Earlier::default(),
+            ..ExportReader::of(Bounded::whole(buffer, end), cells)
         }
     }
 }
@@ -146,12 +137,16 @@ impl ExportReader<io::Empty> {
 impl<R: Read> ExportReader<R> {
     /// Reads UTF-8 XML without a byte order mark (see [`crate::source`]).
     pub fn new(input: R, keep: Keep<'_>) -> Self {
-        let mut reader = Reader::from_reader(Bounded::new(input));
+        ExportReader::of(Bounded::new(input), Cells::new(keep))
+    }
+
+    fn of(input: Bounded<R>, cells: Cells) -> Self {
+        let mut reader = Reader::from_reader(input);
         reader.config_mut().trim_text(false);
         ExportReader {
             reader,
             buffer: Vec::new(),
-            cells: Cells::new(keep),
+            cells,
             schema: None,
             place: Place::BeforeRoot,
             run: RunReference::Unknown,
