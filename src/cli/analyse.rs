@@ -531,6 +531,30 @@ pub(super) fn report(args: ReportArgs, console: Console) -> Result<ExitStatus, S
     show.run(&request, &layers, &plan, console)
 }
 
+/// The request of a conversion: one side, or two.
+pub(super) fn conversion(
+    shared: &mut SharedArgs,
+    sides: (Vec<PathBuf>, Option<Vec<PathBuf>>),
+    names: (Option<String>, Option<String>),
+    check: impl FnOnce(&[&PathBuf]) -> Result<()>,
+) -> Result<Request> {
+    let mut layers = Layers::load(&shared.config)?;
+    layers.fill(shared, None);
+    let read: Vec<&PathBuf> = sides
+        .0
+        .iter()
+        .chain(sides.1.iter().flatten())
+        .chain(shared.files(&layers))
+        .collect();
+    check(&read)?;
+    let a = shared.side(sides.0, names.0, &NOTHING_OF_ITS_OWN, false)?;
+    let b = sides
+        .1
+        .map(|b| shared.side(b, names.1, &NOTHING_OF_ITS_OWN, false))
+        .transpose()?;
+    shared.request(a, b, None, CompareOptions::default(), &layers, 0)
+}
+
 /// Trials of one thing, analysed for another command than `report`.
 pub(super) fn one_side(shared: &mut SharedArgs, inputs: Vec<PathBuf>, console: Console) -> Result<Outcome> {
     let mut layers = Layers::load(&shared.config)?;

@@ -6,7 +6,9 @@ mod analyse;
 mod cache;
 mod calibrate;
 mod config;
+mod convert;
 mod export;
+mod fleet;
 mod judging;
 mod layers;
 mod live;
@@ -84,6 +86,8 @@ enum Command {
     Export(export::ExportArgs),
     /// Show or clear what is kept of earlier runs
     Cache(cache::CacheArgs),
+    /// Write submissions for other tools
+    Convert(Box<convert::ConvertArgs>),
     /// Measure kernels on this machine's GPU, or watch a running program
     #[command(subcommand)]
     Live(live::LiveCommand),
@@ -206,6 +210,7 @@ pub fn main() -> ExitCode {
         Command::Toc(args) => toc::run(args, console),
         Command::Rows(args) => rows::run(args, console),
         Command::Export(args) => export::run(args, console),
+        Command::Convert(args) => convert::run(*args, console),
         Command::Cache(args) => cache::run(&args),
         Command::Live(command) => live::run(command, console),
         Command::Config(args) => config::run(*args),

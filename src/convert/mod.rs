@@ -1,9 +1,18 @@
 //! Files that other tools read: one file per format, one match.
 //!
-//! What goes in is one of two shapes, [`Timeline`] or [`CallTree`], whatever it was made from.
+//! What goes in is one of two shapes, [`Timeline`] or [`CallTree`], whatever it was made from. For fleets of trials it is
+//! the submissions of a trace themselves, a row each: [`parquet`] and [`submissions_csv`].
 
 mod chrome;
 mod hatchet;
+#[cfg(feature = "parquet")]
+pub mod parquet;
+#[cfg(feature = "traces")]
+mod submissions;
+#[cfg(feature = "traces")]
+pub mod submissions_csv;
+#[cfg(feature = "traces")]
+pub mod trials;
 
 use std::io;
 
