@@ -198,7 +198,7 @@ enum Text {
     Category = 1,
     EventName = 2,
     AnnotationName = 3,
-    AnnotationText = 29,
+    AnnotationValue = 29,
 }
 
 /// Numbers of texts that were written, and what is new for the next packet.
@@ -217,7 +217,7 @@ impl Interned {
             Text::Category => &mut self.categories,
             Text::EventName => &mut self.names,
             Text::AnnotationName => &mut self.annotation_names,
-            Text::AnnotationText => &mut self.annotation_texts,
+            Text::AnnotationValue => &mut self.annotation_texts,
         };
         if let Some(number) = known.get(text) {
             return *number;
@@ -241,7 +241,7 @@ impl Interned {
         }
         match value {
             Value::Text(text) => {
-                let number = self.number(Text::AnnotationText, text);
+                let number = self.number(Text::AnnotationValue, text);
                 message.varint(at::STRING_VALUE_IID, number);
             }
             Value::Whole(number) => message.varint(at::UINT_VALUE, *number),
