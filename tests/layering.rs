@@ -15,7 +15,7 @@ const LAYERS: &[(&str, &[&str])] = &[
     ("figures", &["model"]),
     ("placed", &["error"]),
     ("timeline", &[]),
-    ("calltree", &[]),
+    ("calltree", &["timeline"]),
     // Numbers come from the model alone: neither this nor `compare` knows that exports or XML exist.
     ("attribution", &["error", "measure", "model"]),
     (
@@ -85,6 +85,20 @@ const LAYERS: &[(&str, &[&str])] = &[
             "attribution",
             "compare",
             "live",
+        ],
+    ),
+    // Traces as what `convert` writes.
+    (
+        "shapes",
+        &[
+            "error",
+            "model",
+            "attribution",
+            "analysis",
+            "live",
+            "timeline",
+            "calltree",
+            "convert",
         ],
     ),
     // A recording after the other, each the whole way.
@@ -264,7 +278,7 @@ fn each_dangerous_thing_has_its_place() {
     only_in(&["process::exit"], &["cli/"]);
     only_in(
         &["flate2", "ruzstd"],
-        &["source.rs", "cli/export.rs", "xctrace/cache.rs"],
+        &["source.rs", "convert/pprof.rs", "cli/export.rs", "xctrace/cache.rs"],
     );
     only_in(&["unsafe "], &["live/backend/metal/", "live/ffi.rs"]);
     only_in(&["transmute"], &[]);

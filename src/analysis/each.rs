@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use super::inputs::{Content, paths, read_one, shown_inputs};
-use super::{Request, SideRequest, live, one_recording_of_a_pid};
+use super::{Request, SideRequest, live, one_recording_of_a_pid, side_name};
 use crate::attribution::MappedSide;
 use crate::error::{Error, ErrorKind, Result};
 use crate::join::{RunInput, TimingChoice, choose_timing, join};
@@ -152,15 +152,9 @@ impl SideTrials<'_> {
                     Error::usage(message).with_help("give each trial once: a repeated one would count as another run")
                 );
             }
-            let process = &trace.process.name;
-            let named = !process.is_empty() && process != "all";
             trials.push(JoinedTrial {
                 side: self.letter,
-                name: match &self.side.name {
-                    Some(name) => name.clone(),
-                    None if named => process.clone(),
-                    None => shown.to_owned(),
-                },
+                name: side_name(self.side, std::iter::once((&trace.process, shown))),
                 input: shown.to_owned(),
                 units,
                 trace,

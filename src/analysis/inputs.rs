@@ -2,6 +2,7 @@
 
 use std::collections::{HashMap, HashSet};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use super::{Request, SideRequest};
 use crate::error::{Error, Result};
@@ -56,7 +57,7 @@ pub(super) fn read_all(
 /// One input, as what it is.
 pub(super) fn read_one(source: &Source, options: &ReadOptions, progress: &dyn Progress) -> Result<Content> {
     match live_profile(source) {
-        Some(profile) => profile.map(|profile| Content::Live(Box::new(profile))),
+        Some(profile) => profile.map(|profile| Content::Live(Arc::new(profile))),
         None => read_recording(source, options, progress).map(|recording| Content::Recording(Box::new(recording))),
     }
 }
@@ -99,7 +100,7 @@ pub(super) enum Content {
     /// Runs of a recording.
     Recording(Box<Recording>),
     /// A live profile: one trial.
-    Live(Box<Profile>),
+    Live(Arc<Profile>),
 }
 
 /// An input that was read, as it is shown.

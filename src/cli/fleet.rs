@@ -6,8 +6,12 @@ use std::fs;
 use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
 
+use clap::{Args, ValueEnum};
+
+use super::layers::Layers;
 use super::output::{check, folder_of, replace, resolved, scratch};
 use super::progress::Bar;
+use super::selection::{UnitArgs, parse_buckets};
 use super::{Console, ExitStatus, print_warning};
 use crate::analysis::{JoinedTrial, Request, each_trial};
 use crate::attribution::{Buckets, PhaseNames};
@@ -15,6 +19,77 @@ use crate::convert::parquet::{self, Table};
 use crate::convert::submissions_csv;
 use crate::convert::trials::{FleetTrial, SetColumn, distinct};
 use crate::error::{Error, Result};
+
+/// How submissions are written as rows.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(super) enum FleetFormat {
+    /// Submissions and trials as a folder of Parquet files, to which each conversion adds: DuckDB, polars, pyarrow, Spark
+    Parquet,
+    /// Submissions as comma-separated values
+    Csv,
+}
+
+impl FleetFormat {
+    /// The format of a file by the end of its name, where that is its own.
+    pub(super) fn of_path(path: &Path) -> Option<Self> {
+        let extension = path.extension()?;
+        extension.eq_ignore_ascii_case("csv").then_some(FleetFormat::Csv)
+    }
+}
+
+/// What is said of submissions as rows.
+#[derive(Debug, Args)]
+pub(super) struct FleetArgs {
+    /// A column of every trial, such as commit=0c1f2ab or machine=mini-1; can be given several times
+    #[arg(long, value_name = "NAME=VALUE", help_heading = "Parquet and CSV")]
+    pub(super) set: Vec<SetColumn>,
+    #[command(flatten)]
+    counts: UnitArgs,
+    /// Bucket edges [default: 2us,8us,32us,80us]
+    #[arg(long, value_name = "TIMES", help_heading = "Parquet and CSV")]
+    buckets: Option<String>,
+}
+
+impl FleetArgs {
+    /// Takes from the configuration what the command line does not say.
+    pub(super) fn fill(&mut self, layers: &mut Layers) {
+        layers.fill_counts(&mut self.counts, None);
+        layers.fill_buckets(&mut self.buckets);
+    }
+
+    /// Puts units and buckets into a request.
+    ///
+    /// # Errors
+    /// They make no sense.
+    pub(super) fn complete(&self, request: &mut Request) -> Result<()> {
+        for side in std::iter::once(&mut request.a).chain(&mut request.b) {
+            side.units = self.counts.each().to_vec();
+        }
+        self.counts.check(&request.a, request.b.as_ref())?;
+        request.unit = self.counts.name();
+        request.trial.buckets = parse_buckets(self.buckets.as_deref())?;
+        distinct(&self.set)
+    }
+
+    /// Refuses what another format has no place for.
+    ///
+    /// # Errors
+    /// The first such option.
+    pub(super) fn refuse(&self, format: &str) -> Result<()> {
+        let given = [
+            ("--set", !self.set.is_empty()),
+            ("--tokens", !self.counts.tokens.is_empty()),
+            ("--units", !self.counts.units.is_empty()),
+            ("--unit", self.counts.unit.is_some()),
+            ("--buckets", self.buckets.is_some()),
+        ];
+        match given.iter().find(|(_, given)| *given) {
+            Some((option, _)) => Err(Error::usage(format!("{option}: {format} has no place for it"))
+                .with_help("leave it out, or use --to parquet or csv")),
+            None => Ok(()),
+        }
+    }
+}
 
 /// Where the trials of a conversion go, checked before the work starts.
 pub(super) enum FleetOutput {
@@ -25,29 +100,31 @@ pub(super) enum FleetOutput {
 }
 
 impl FleetOutput {
-    /// A folder to add to.
+    /// A folder to add to, or a file to replace.
     ///
     /// # Errors
-    /// See [`FleetFolder::new`].
-    pub(super) fn parquet(folder: &Path, inputs: &[&PathBuf]) -> Result<Self> {
-        FleetFolder::new(folder, inputs).map(FleetOutput::Folder)
-    }
-
-    /// A file to replace.
-    ///
-    /// # Errors
-    /// It is an input, no plain file, or cannot be written.
-    pub(super) fn csv(file: &Path, inputs: &[&PathBuf]) -> Result<Self> {
-        check(file, inputs)?;
-        Ok(FleetOutput::Csv(file.to_owned()))
+    /// There is none, it is an input, not of its kind, or cannot be written.
+    pub(super) fn new(format: FleetFormat, output: Option<&Path>, inputs: &[&PathBuf]) -> Result<Self> {
+        match (format, output) {
+            (FleetFormat::Parquet, Some(folder)) => FleetFolder::new(folder, inputs).map(FleetOutput::Folder),
+            (FleetFormat::Csv, Some(file)) => {
+                check(file, inputs)?;
+                Ok(FleetOutput::Csv(file.to_owned()))
+            }
+            (FleetFormat::Parquet, None) => {
+                Err(Error::usage("parquet is a folder of files").with_help("name it with -o FOLDER"))
+            }
+            (FleetFormat::Csv, None) => {
+                Err(Error::usage("no file is given for the rows").with_help("name it with -o FILE"))
+            }
+        }
     }
 
     /// Converts the trials of a request, one after the other.
     ///
     /// # Errors
-    /// A column that is set twice, an input that cannot be used, something that cannot be written.
+    /// An input that cannot be used, something that cannot be written.
     pub(super) fn write(&self, request: &Request, set: &[SetColumn], console: Console) -> Result<ExitStatus> {
-        distinct(set)?;
         let bar = Bar::new(console);
         let phase_names = |trial: &JoinedTrial| request.compare.label_map.side(trial.side);
         let buckets = &request.trial.buckets;
@@ -120,7 +197,7 @@ impl FleetFolder {
     ///
     /// # Errors
     /// It is a file, an input or inside of one; nothing can be written there.
-    pub(super) fn new(folder: &Path, inputs: &[&PathBuf]) -> Result<Self> {
+    fn new(folder: &Path, inputs: &[&PathBuf]) -> Result<Self> {
         let origin = folder.display().to_string();
         if fs::symlink_metadata(folder).is_ok() && !folder.is_dir() {
             return Err(Error::usage(format!("--output {origin}: this is no folder"))
@@ -153,7 +230,7 @@ impl FleetFolder {
     ///
     /// # Errors
     /// Something could not be written.
-    pub(super) fn add(&self, trial: &FleetTrial<'_>, phase_names: &PhaseNames, buckets: &Buckets) -> Result<()> {
+    fn add(&self, trial: &FleetTrial<'_>, phase_names: &PhaseNames, buckets: &Buckets) -> Result<()> {
         replace(&self.place(Table::Submissions, trial)?, |out| {
             parquet::write_submissions(trial, phase_names, buckets, out)
         })?;

@@ -15,6 +15,7 @@ mod live;
 mod output;
 mod progress;
 mod rows;
+mod selection;
 mod shell;
 mod toc;
 mod values;
@@ -60,6 +61,7 @@ fn concat_help() -> String {
          trace-attr compare --a hf2q-1 hf2q-2 hf2q-3 --b llama-1 llama-2 llama-3 --tokens 64\n  \
          trace-attr compare --a new-1 new-2 new-3 --b old-1 old-2 old-3 --tokens 64 --fail-above 3\n  \
          trace-attr report run.trace --tokens 128 --slowest 10\n  \
+         trace-attr convert run.trace -o run.pftrace\n  \
          trace-attr toc run.trace\n  \
          trace-attr rows export/ --table metal-gpu-intervals --columns start,duration,process --limit 5\n  \
          trace-attr export run.trace -o exported --zst\n\n\
@@ -76,6 +78,8 @@ enum Command {
     Compare(Box<analyse::CompareArgs>),
     /// Report one side: where does its GPU time go?
     Report(Box<analyse::ReportArgs>),
+    /// Write submissions and call trees as files of other tools: timelines, flame graphs, profiles
+    Convert(Box<convert::ConvertArgs>),
     /// Measure the noise between sessions, for comparisons of single trials and with baselines
     Calibrate(Box<calibrate::CalibrateArgs>),
     /// List runs, targets and tables of an input
@@ -86,8 +90,6 @@ enum Command {
     Export(export::ExportArgs),
     /// Show or clear what is kept of earlier runs
     Cache(cache::CacheArgs),
-    /// Write submissions for other tools
-    Convert(Box<convert::ConvertArgs>),
     /// Measure kernels on this machine's GPU, or watch a running program
     #[command(subcommand)]
     Live(live::LiveCommand),
@@ -206,11 +208,11 @@ pub fn main() -> ExitCode {
     let work = move || match args.command {
         Command::Compare(args) => analyse::compare(*args, console),
         Command::Report(args) => analyse::report(*args, console),
+        Command::Convert(args) => convert::run(*args, console),
         Command::Calibrate(args) => calibrate::run(*args, console),
         Command::Toc(args) => toc::run(args, console),
         Command::Rows(args) => rows::run(args, console),
         Command::Export(args) => export::run(args, console),
-        Command::Convert(args) => convert::run(*args, console),
         Command::Cache(args) => cache::run(&args),
         Command::Live(command) => live::run(command, console),
         Command::Config(args) => config::run(*args),
