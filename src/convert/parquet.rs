@@ -71,7 +71,7 @@ pub fn write_submissions(
 ) -> io::Result<()> {
     let keys = Keys::new(trial.trace, phase_names);
     let rows = Rows::new(trial.trace, &keys, buckets);
-    submissions(&rows, out).map_err(io_error)
+    submissions(&rows, ROW_GROUP, out).map_err(io_error)
 }
 
 /// Writes the row of a trial.
@@ -93,7 +93,8 @@ fn io_error(error: ParquetError) -> io::Error {
     }
 }
 
-fn submissions(rows: &Rows<'_>, out: impl Write + Send) -> Result<()> {
+/// Submissions in groups of so many rows.
+fn submissions(rows: &Rows<'_>, row_group: usize, out: impl Write + Send) -> Result<()> {
     let mut properties = WriterProperties::builder();
     for column in &COLUMNS {
         let encoding = match column.kind {
@@ -113,7 +114,7 @@ fn submissions(rows: &Rows<'_>, out: impl Write + Send) -> Result<()> {
         .map(|column| field(column.name, column.kind, column.nullable));
     let mut file = file(fields, properties, out)?;
     let texts: Vec<ByteArray> = rows.texts().iter().map(|text| ByteArray::from(*text)).collect();
-    for submissions in rows.submissions().chunks(ROW_GROUP) {
+    for submissions in rows.submissions().chunks(row_group) {
         let mut group = file.next_row_group()?;
         for column in &COLUMNS {
             write_submissions_column(rows, &texts, column, submissions, &mut group)?;
@@ -132,53 +133,49 @@ fn write_submissions_column(
     submissions: &[Submission],
     group: &mut SerializedRowGroupWriter<'_, impl Write + Send>,
 ) -> Result<()> {
-    let cells = |part: &[Submission], take: &mut dyn FnMut(Cell) -> Result<()>| {
-        part.iter()
-            .try_for_each(|submission| take(rows.cell(column, submission)))
-    };
+    let cell = |submission: &Submission| rows.cell(column, submission);
     let nullable = column.nullable;
     match column.kind {
         Kind::Text => write_column::<ByteArrayType, _>(group, nullable, submissions, |part, batch| {
-            cells(part, &mut |cell| {
-                batch.push(match cell {
+            for submission in part {
+                batch.push(match cell(submission) {
                     Cell::Text(text) => texts.get(text).cloned(),
                     _ => None,
                 });
-                Ok(())
-            })
+            }
+            Ok(())
         }),
         Kind::Number => write_column::<Int64Type, _>(group, nullable, submissions, |part, batch| {
-            cells(part, &mut |cell| {
-                batch.push(match cell {
+            for submission in part {
+                batch.push(match cell(submission) {
                     Cell::Number(number) => Some(signed(number)?),
                     _ => None,
                 });
-                Ok(())
-            })
+            }
+            Ok(())
         }),
         Kind::Flag => write_column::<BoolType, _>(group, nullable, submissions, |part, batch| {
-            cells(part, &mut |cell| {
-                batch.push(match cell {
+            for submission in part {
+                batch.push(match cell(submission) {
                     Cell::Flag(flag) => Some(flag),
                     _ => None,
                 });
-                Ok(())
-            })
+            }
+            Ok(())
         }),
         // The digits of a batch are one buffer, and an id is a part of it.
         Kind::Id => write_column::<ByteArrayType, _>(group, nullable, submissions, |part, batch| {
             let (mut digits, mut spans) = (Vec::new(), Vec::with_capacity(part.len()));
-            cells(part, &mut |cell| {
+            for submission in part {
                 let begin = digits.len();
-                spans.push(match cell {
+                spans.push(match cell(submission) {
                     Cell::Id(id) => {
                         write!(digits, "{id}")?;
                         Some((begin, digits.len() - begin))
                     }
                     _ => None,
                 });
-                Ok(())
-            })?;
+            }
             let digits = ByteArray::from(digits);
             for span in spans {
                 batch.push(span.map(|(begin, length)| digits.slice(begin, length)));
@@ -258,7 +255,7 @@ fn file<W: Write + Send>(
         .with_fields(fields.collect::<Result<_>>()?)
         .build()?;
     let properties = properties
-        .set_max_row_group_row_count(Some(ROW_GROUP))
+        .set_max_row_group_row_count(None)
         // A fleet is many small files: what is said of each page would be a large part of them.
         .set_statistics_enabled(EnabledStatistics::Chunk)
         .set_offset_index_disabled(true)
@@ -339,19 +336,19 @@ mod tests {
         builder.submission(1_000, 50, "Compute", "buffer", "encoder");
         let mut trace = builder.build();
         let one = trace.submissions[0];
-        trace.submissions = vec![one; ROW_GROUP + 3];
-        let reader =
-            written(|file| write_submissions(&trial(&trace), &PhaseNames::default(), &Buckets::default(), file));
-        let reader = reader.unwrap();
+        trace.submissions = vec![one; 2_003];
+        let (names, buckets) = (PhaseNames::default(), Buckets::default());
+        let keys = Keys::new(&trace, &names);
+        let rows = Rows::new(&trace, &keys, &buckets);
+        let reader = written(|file| submissions(&rows, 1_000, file).map_err(io_error)).unwrap();
         let groups: Vec<i64> = reader
             .metadata()
             .row_groups()
             .iter()
             .map(|group| group.num_rows())
             .collect();
-        assert_eq!(groups, [1 << 17, 3]);
-        // What repeats takes next to nothing.
-        assert!(reader.metadata().row_group(0).compressed_size() < 20_000);
+        assert_eq!(groups, [1_000, 1_000, 3]);
+        assert_eq!(reader.get_row_iter(None).unwrap().count(), 2_003);
     }
 
     #[test]
