@@ -274,6 +274,7 @@ pub fn compared(recording: &Recording, view: &View) -> Result<Comparison, Error>
         buckets: view.buckets.clone().unwrap_or_default(),
         kernel_rules: RULES.clone(),
         slowest: 5,
+        timeline_spans: 50,
     };
     let mut trials = Vec::new();
     for run in &recording.runs {

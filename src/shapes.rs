@@ -83,14 +83,19 @@ impl Traces {
         let traces = || self.each().map(|(_, trial)| &trial.trace);
         let submissions = traces().map(|trace| trace.submissions.len() as u64).sum();
         let trials = self.each().map(|(side, trial)| Value::Named(facts(side, trial)));
-        vec![
+        let mut about: About = vec![
             ("submissions".into(), Value::Whole(submissions)),
             (
                 "rows_left_out".into(),
                 Value::Whole(traces().map(|trace| trace.left_out.rows()).sum()),
             ),
             ("trials".into(), Value::List(trials.collect())),
-        ]
+        ];
+        if !self.missing.is_empty() {
+            let inputs = self.missing.iter().map(|(input, _)| Value::Text(input.as_str().into()));
+            about.push(("missing_trials".into(), Value::List(inputs.collect())));
+        }
+        about
     }
 }
 

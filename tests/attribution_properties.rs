@@ -13,7 +13,8 @@ use std::collections::BTreeSet;
 
 use proptest::prelude::*;
 use trace_attr::attribution::{
-    Buckets, Durations, Group, GroupBy, Key, Latency, PhaseNames, Stats, attribute, encoder_family, gaps, phase,
+    Buckets, Durations, Group, GroupBy, Histogram, Key, Latency, PhaseNames, Stats, attribute, encoder_family, gaps,
+    phase,
 };
 use trace_attr::compare::{
     Change, CompareOptions, Comparison, Row, Settings, Side, Trial, TrialOptions, compare, headline,
@@ -432,6 +433,40 @@ proptest! {
         prop_assert_eq!(gaps.longest.iter().map(|gap| gap.length.0).sum::<u64>(), idle);
         prop_assert_eq!(gaps.bands.iter().map(|band| band.count).sum::<u64>(), gaps.longest.len() as u64);
         prop_assert!(gaps.longest.windows(2).all(|pair| pair[0].length >= pair[1].length));
+    }
+
+    #[test]
+    fn every_submission_is_in_one_bin_of_the_histogram(trace in trace()) {
+        let trial = Trial::from_trace(&trace, "t".into(), None, &TrialOptions::default());
+        let histogram = trial.histogram.unwrap();
+        let bins: Vec<_> = (0..300).map(|bin| histogram.bin(bin)).collect();
+        prop_assert_eq!(bins.iter().map(|bin| bin.submissions).sum::<u64>(), trial.all.submissions);
+        prop_assert_eq!(bins.iter().map(|bin| bin.total.0).sum::<u64>(), trial.all.total.0);
+        for (at, bin) in bins.iter().enumerate() {
+            let (lower, upper) = (Histogram::lower_edge(at), Histogram::lower_edge(at + 1));
+            let inside = trace.submissions.iter().filter(|s| lower <= s.duration && s.duration < upper);
+            prop_assert_eq!(bin.submissions, inside.count() as u64);
+        }
+    }
+
+    #[test]
+    fn the_timeline_is_as_busy_as_the_trace(trace in trace(), most in 1..20_usize) {
+        let options = TrialOptions { timeline_spans: most, ..TrialOptions::default() };
+        let trial = Trial::from_trace(&trace, "t".into(), None, &options);
+        let Some(timeline) = trial.timeline else {
+            return Ok(prop_assert_eq!(trial.all.busy.0, 0));
+        };
+        prop_assert_eq!(timeline.lanes[0].busy(), trial.all.busy);
+        for lane in &timeline.lanes {
+            prop_assert!((1..=most).contains(&lane.spans.len()));
+            for span in &lane.spans {
+                prop_assert!(Nanos(0) < span.busy && span.busy <= span.length);
+                prop_assert!(timeline.from <= span.start && span.start + span.length <= timeline.to);
+            }
+            prop_assert!(lane.spans.windows(2).all(|pair| pair[0].start + pair[0].length < pair[1].start));
+            let group = trial.channels.iter().find(|group| Some(&group.key) == lane.channel.as_ref());
+            prop_assert_eq!(lane.busy(), group.map_or(trial.all.busy, |group| group.stats.busy));
+        }
     }
 
     #[test]

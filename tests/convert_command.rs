@@ -173,10 +173,12 @@ fn options_that_choose_submissions_choose_them_here_too() {
 #[test]
 fn a_trial_that_is_missing_is_told_and_the_rest_written() {
     let place = place();
-    let ran = place.run(["convert", "a1.xml", "nowhere.xml", "--keep-going", "-o", "x.folded"]);
+    let ran = place.run(["convert", "a1.xml", "nowhere.xml", "--keep-going", "--to", "chrome"]);
     assert_eq!(ran.code, Some(3), "{ran:#?}");
     ran.says(&["nowhere.xml is missing from the file"]);
-    assert!(place.read("x.folded").starts_with("bench;bench;attn;"));
+    let about = &ran.any_json()["otherData"];
+    assert_eq!(about["missing_trials"], serde_json::json!(["nowhere.xml"]));
+    assert_eq!(about["trials"].as_array().unwrap().len(), 1);
 }
 
 #[test]

@@ -3,6 +3,7 @@
 use super::cells::{Cells, Grouping, place};
 use super::encoders::EncodersByLabel;
 use super::group::{Buckets, Key, is_real_label, key_of};
+use super::histogram::Histogram;
 use super::stats::{Numbers, stats_of};
 use super::{EncoderLabels, Group, Stats};
 use crate::model::{Timestamp, Trace};
@@ -22,6 +23,8 @@ pub(crate) struct Groupings {
     pub(crate) encoder_labels: Option<EncoderLabels>,
     /// When the last submission ends; `None` without submissions.
     pub(crate) last_end: Option<Timestamp>,
+    /// Durations of all submissions.
+    pub(crate) histogram: Histogram,
 }
 
 impl Groupings {
@@ -39,6 +42,7 @@ impl Groupings {
             stats,
             encoders,
             last_end,
+            histogram,
         } = stats_of(trace, &cells, &groupings);
         let mut stats = stats.into_iter().map(Vec::into_iter);
         let mut stats = || stats.next().unwrap_or_default();
@@ -53,6 +57,7 @@ impl Groupings {
                 .coverage(|label| is_real_label(key_of(phases, label)))
                 .map(|(all, labelled)| EncoderLabels { all, labelled }),
             last_end,
+            histogram,
         }
     }
 }

@@ -2,14 +2,17 @@
 //!
 //! `group` knows how a submission gets its key (bucket, encoder family, phase, channel), `groupings` makes the groups of
 //! all of them at once, `stats` the percentiles and the interval union, `kernels` the kernel families, `label_map` the
-//! names of phases across engines, `gaps` the time between submissions. `cells`, `ranked` and `foremost` are what makes that linear in the submissions.
+//! names of phases across engines, `gaps` the time between submissions, `histogram` durations by length, `busy` when the GPU was
+//! busy. `cells`, `ranked` and `foremost` are what makes that linear in the submissions.
 
+pub mod busy;
 mod cells;
 mod encoders;
 pub(crate) mod foremost;
 pub mod gaps;
 pub mod group;
 pub(crate) mod groupings;
+pub mod histogram;
 pub mod kernels;
 pub mod label_map;
 mod ranked;
@@ -18,8 +21,10 @@ pub mod stats;
 #[cfg(test)]
 pub(crate) mod fixture;
 
+pub use busy::{BusyLane, BusySpan, BusyTimeline, busy_timeline};
 pub use gaps::{Gap, GapBand, Gaps, gaps};
 pub use group::{Attribution, Buckets, GroupBy, Key, attribute, encoder_family, is_real_label, phase};
+pub use histogram::{Histogram, HistogramBin};
 pub use kernels::{KernelFamilies, KernelRule, KernelRules};
 pub use label_map::{LabelMap, LabelMatches, LabelRule, MappedSide, PhaseNames, label_matches};
 

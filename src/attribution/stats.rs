@@ -6,6 +6,7 @@
 
 use super::cells::{Cells, Grouping, place};
 use super::encoders::EncodersByLabel;
+use super::histogram::Histogram;
 use super::ranked::Ranked;
 use super::{Durations, Latency, Stats};
 use crate::measure::{Union, between, middle, rank_of};
@@ -19,6 +20,8 @@ pub(super) struct Numbers {
     pub(super) encoders: EncodersByLabel,
     /// When the last submission ends.
     pub(super) last_end: Option<Timestamp>,
+    /// Durations of all submissions.
+    pub(super) histogram: Histogram,
 }
 
 /// Statistics of the groups of each grouping, and the trace's encoders by label.
@@ -37,6 +40,8 @@ pub(super) fn stats_of(trace: &Trace, cells: &Cells, groupings: &[Grouping]) -> 
         let (lower, upper) = middle(n);
         [1, lower, upper, rank_of(n, 95), rank_of(n, 99), n]
     });
+    let mut histogram = Histogram::default();
+    walked.durations.for_each(|ns, _| histogram.add(Nanos(ns)));
     walked.durations = Ranked::new(0, 0);
     walked.latencies.sort(spare);
     let waits = order_statistics(&walked.latencies, &slots, &latencies, |n| {
@@ -90,6 +95,7 @@ pub(super) fn stats_of(trace: &Trace, cells: &Cells, groupings: &[Grouping]) -> 
         stats: groupings.iter().map(of_grouping).collect(),
         encoders,
         last_end: walked.last_end,
+        histogram,
     }
 }
 

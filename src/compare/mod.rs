@@ -38,7 +38,8 @@ pub use words::headline;
 use std::collections::{BTreeMap, HashMap};
 
 use crate::attribution::{
-    Buckets, EncoderLabels, Gaps, Group, KernelFamilies, LabelMap, LabelMatches, SlowSubmission, Stats,
+    Buckets, BusyTimeline, EncoderLabels, Gaps, Group, Histogram, KernelFamilies, LabelMap, LabelMatches,
+    SlowSubmission, Stats,
 };
 use crate::error::{Error, Result};
 use crate::model::{
@@ -95,6 +96,10 @@ pub struct Trial {
     pub shader_samples: Vec<ShaderSamples>,
     /// First start to last end of those samples.
     pub shader_sampled_span: Option<Window>,
+    /// Durations of all counted submissions; `None` in a baseline that was stored without them.
+    pub histogram: Option<Histogram>,
+    /// When the GPU was busy; `None` when it was not, or nobody asked ([`TrialOptions::timeline_spans`]).
+    pub timeline: Option<BusyTimeline>,
     /// Time between submissions.
     pub gaps: Gaps,
     /// The longest submissions, longest first.
@@ -206,6 +211,8 @@ pub struct Comparison {
     pub label_map: Option<MappedLabels>,
     /// Hints for kernel families that a side has: they have no time of their own, so no finding speaks of them.
     pub kernel_hints: BTreeMap<String, String>,
+    /// Durations of submissions, shortest first; bins between two that hold something are all there.
+    pub histogram: Vec<HistogramRow>,
     /// Idle stretches by length band, per side.
     pub gaps: Vec<GapRow>,
     /// Ranked rows with a positive delta (with one side: the phases with most time).
@@ -369,6 +376,28 @@ pub struct GapRow {
     pub b: Option<(Over, Over)>,
 }
 
+/// Submissions of similar duration: those of `[from, to)`.
+#[derive(Debug, Clone, PartialEq)]
+pub struct HistogramRow {
+    /// Shortest duration of the bin.
+    pub from: Nanos,
+    /// The shortest one above it.
+    pub to: Nanos,
+    /// Side A; `None` when it was stored without durations.
+    pub a: Option<HistogramCell>,
+    /// Side B; `None` also when there is no B.
+    pub b: Option<HistogramCell>,
+}
+
+/// One side of a bin: medians over trials of the per-trial values, with their spread.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct HistogramCell {
+    /// Per unit.
+    pub submissions: Over,
+    /// µs per unit.
+    pub total_us: Over,
+}
+
 /// Something to look at first.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Finding {
@@ -409,6 +438,7 @@ pub fn compare(a: Side, b: Option<Side>, settings: Settings, options: &CompareOp
         channels: rows::channels(&sides),
         label_map: label_map::mapped(&options.label_map, &a, b.as_ref()),
         kernel_hints: BTreeMap::new(),
+        histogram: rows::histogram(&sides),
         gaps: rows::gaps(&sides),
         findings: Vec::new(),
         notes: Vec::new(),

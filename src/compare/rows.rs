@@ -3,8 +3,8 @@
 use std::cmp::Ordering;
 use std::collections::{BTreeSet, HashMap};
 
-use super::{Cell, Change, GapRow, LatencyCell, Over, Row, Side, Trial};
-use crate::attribution::{Buckets, Group, Stats};
+use super::{Cell, Change, GapRow, HistogramCell, HistogramRow, LatencyCell, Over, Row, Side, Trial};
+use crate::attribution::{Buckets, Group, Histogram, HistogramBin, Stats};
 use crate::model::Nanos;
 
 /// Both sides of a comparison in the making.
@@ -391,6 +391,41 @@ fn split(a: &Cell, b: &Cell) -> Option<(f64, f64)> {
         ))
     } else {
         None
+    }
+}
+
+/// Durations by bin, from the first that any trial has to the last.
+pub(super) fn histogram(sides: &Sides<'_>) -> Vec<HistogramRow> {
+    let trials = || {
+        [Some(sides.a), sides.b]
+            .into_iter()
+            .flatten()
+            .flat_map(|side| &side.trials)
+    };
+    let ranges = || trials().filter_map(|trial| trial.histogram.as_ref()?.range());
+    let first = ranges().map(|range| *range.start()).min();
+    let last = ranges().map(|range| *range.end()).max();
+    let cell = |side: &Side, bin: usize| -> Option<HistogramCell> {
+        let held = |trial: &Trial| Some(trial.histogram.as_ref()?.bin(bin));
+        let bins: Option<Vec<_>> = side.trials.iter().map(held).collect();
+        let bins = bins?;
+        let over = |of: fn(&HistogramBin, &Trial) -> f64| {
+            Over::of(bins.iter().zip(&side.trials).map(|(bin, trial)| of(bin, trial)))
+        };
+        Some(HistogramCell {
+            submissions: over(|bin, trial| per_unit(bin.submissions as f64, trial))?,
+            total_us: over(|bin, trial| us_per_unit(bin.total.0, trial))?,
+        })
+    };
+    let row = |bin| HistogramRow {
+        from: Histogram::lower_edge(bin),
+        to: Histogram::lower_edge(bin + 1),
+        a: cell(sides.a, bin),
+        b: sides.b.and_then(|side| cell(side, bin)),
+    };
+    match (first, last) {
+        (Some(first), Some(last)) => (first..=last).map(row).collect(),
+        _ => Vec::new(),
     }
 }
 

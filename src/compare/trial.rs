@@ -8,7 +8,7 @@ use crate::attribution::gaps::gaps_between;
 use crate::attribution::group::{Key, family_keys, key_of, phase_keys};
 use crate::attribution::groupings::Groupings;
 use crate::attribution::{
-    Buckets, KernelFamilies, KernelRules, PhaseNames, SlowSubmission, is_real_label, label_matches,
+    Buckets, KernelFamilies, KernelRules, PhaseNames, SlowSubmission, busy_timeline, is_real_label, label_matches,
 };
 use crate::model::{Nanos, Submission, Trace};
 
@@ -23,6 +23,8 @@ pub struct TrialOptions {
     pub phase_names: PhaseNames,
     /// How many of the slowest submissions and of the longest gaps are kept.
     pub slowest: usize,
+    /// Most spans of [`Trial::timeline`]; 0: none is made, which only a picture of it needs.
+    pub timeline_spans: usize,
 }
 
 impl Trial {
@@ -64,6 +66,11 @@ impl Trial {
             shader_timeline_rows: trace.shader_timeline_rows,
             shader_samples: trace.shader_samples.clone(),
             shader_sampled_span: trace.shader_sampled_span,
+            histogram: Some(groupings.histogram),
+            timeline: match options.timeline_spans {
+                0 => None,
+                spans => busy_timeline(trace, spans),
+            },
             gaps: gaps_between(trace, &phases, options.slowest),
             slowest: slowest(trace, &phases, &families, options.slowest),
             left_out: trace.left_out.clone(),

@@ -14,6 +14,7 @@ use super::wire::Message;
 use super::{gpu_time, json};
 use crate::calltree::CallTree;
 use crate::label::visible;
+use crate::timeline::Value;
 
 /// Fields by their numbers in `profile.proto`.
 mod field {
@@ -116,7 +117,14 @@ pub(super) fn write(tree: &CallTree, out: &mut dyn io::Write) -> io::Result<()> 
     }
     let mut comments = vec![concat!("writer: trace-attr ", env!("CARGO_PKG_VERSION")).to_owned()];
     for (name, value) in &tree.about {
-        comments.push(format!("{}: {}", visible(name), json::of(value)));
+        match value {
+            // One line for each: the tool prints them above its tables.
+            Value::List(values) => {
+                let each = values.iter().zip(1u32..);
+                comments.extend(each.map(|(value, number)| format!("{} {number}: {}", visible(name), json::of(value))));
+            }
+            value => comments.push(format!("{}: {}", visible(name), json::of(value))),
+        }
     }
     if !tree.other().is_empty() {
         let names: Vec<String> = tree.other().iter().map(|name| visible(name)).collect();

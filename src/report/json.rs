@@ -13,6 +13,7 @@ use crate::attribution::{Gap, SlowSubmission, Stats};
 use crate::compare::{self, Change, Comparison, Over};
 use crate::model::{self, Nanos, Reason, StateTime, Timestamp, WindowFound, WindowRule, WindowSpan};
 
+mod histogram;
 mod label_map;
 mod verdicts;
 
@@ -26,6 +27,11 @@ pub(super) fn render(comparison: &Comparison, options: &ReportOptions) -> io::Re
     let mut text = serde_json::to_string_pretty(&Report::new(comparison, options))?;
     text.push('\n');
     Ok(text)
+}
+
+/// The same without line breaks and indents, to stand in a page.
+pub(super) fn compact(comparison: &Comparison, options: &ReportOptions) -> io::Result<String> {
+    Ok(serde_json::to_string(&Report::new(comparison, options))?)
 }
 
 /// A measured number: never NaN, an integer when it is whole.
@@ -100,6 +106,7 @@ struct Report<'a> {
     /// Only with hints for families that are there.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     kernel_hints: &'a BTreeMap<String, String>,
+    histogram: histogram::Histogram,
     gaps: Gaps<'a>,
     slowest: Sides<Vec<Slow<'a>>>,
     findings: Vec<Finding<'a>>,
@@ -450,6 +457,7 @@ impl<'a> Report<'a> {
             channels,
             label_map,
             kernel_hints,
+            histogram: _,
             gaps,
             findings,
             notes,
@@ -514,6 +522,7 @@ impl<'a> Report<'a> {
                 b: b.as_ref().map(Kernels::from),
             },
             kernel_hints,
+            histogram: histogram::Histogram::new(comparison),
             gaps: Gaps {
                 bands: gaps.iter().map(|row| band(row, a, b.as_ref())).collect(),
                 longest: each(a, b.as_ref(), |side| {

@@ -269,11 +269,14 @@ def check_speedscope(files):
             scale = {"nanoseconds": 1, "none": 1, "microseconds": 1_000}[profile["unit"]]
             open_frames = []
             for event in profile["events"]:
-                at = round(event["at"] * scale)
+                at, name = round(event["at"] * scale), names[event["frame"]]
                 if event["type"] == "O":
-                    open_frames.append(at)
+                    open_frames.append((name, at))
                 else:
-                    sums[names[event["frame"]]] += at - open_frames.pop()
+                    _, begin = open_frames.pop()
+                    # A name inside itself counts once.
+                    if all(outer != name for outer, _ in open_frames):
+                        sums[name] += at - begin
         assert {name: sums[name] for name in expected} == expected, (path.name, sums)
         told.append(f"{path.name} {len(profiles)} profiles")
     return ", ".join(told)

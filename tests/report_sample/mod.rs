@@ -4,12 +4,14 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use trace_attr::attribution::{
-    Buckets, Durations, EncoderLabels, Gap, GapBand, Gaps, Group, KernelFamilies, Latency, SlowSubmission, Stats,
+    Buckets, BusyLane, BusySpan, BusyTimeline, Durations, EncoderLabels, Gap, GapBand, Gaps, Group, Histogram,
+    HistogramBin, KernelFamilies, Latency, SlowSubmission, Stats,
 };
 use trace_attr::compare::gate::{Exception, Gate, GateResult, GatedRow, Percent, RowKey, SelfTest, Table};
 use trace_attr::compare::verdict::{Judgement, Test};
 use trace_attr::compare::{
-    Cell, Change, Comparison, Finding, GapRow, InferenceSettings, LatencyCell, Over, Row, Settings, Side, Slot, Trial,
+    Cell, Change, Comparison, Finding, GapRow, HistogramCell, HistogramRow, InferenceSettings, LatencyCell, Over, Row,
+    Settings, Side, Slot, Trial,
 };
 use trace_attr::inference::{Verdict, welch};
 use trace_attr::model::{
@@ -276,6 +278,67 @@ fn gpu(trials: Option<Trials>) -> Option<Trials> {
     trials.map(|trials| trials.map(|(submissions, ns, _)| (submissions, ns, None)))
 }
 
+/// Durations around 1, 10 and 100 µs, those of A longer; few, so that a picture of them can be checked by hand.
+fn histogram(mine: bool, number: u64) -> Histogram {
+    let mut histogram = Histogram::default();
+    let longer = if mine { 5 } else { 4 };
+    for (ns, count) in [
+        (250 * longer, 640),
+        (2_500 * longer, 1_280),
+        (25_000 * longer, 64 + number),
+    ] {
+        (0..count).for_each(|_| histogram.add(Nanos(ns)));
+    }
+    histogram
+}
+
+/// What [`histogram`] gives for both sides, per token.
+fn histogram_rows() -> Vec<HistogramRow> {
+    let sides = [true, false].map(|mine| [1, 2, 3].map(|number| histogram(mine, number)));
+    let ranges = || sides.iter().flatten().filter_map(Histogram::range);
+    let first = ranges().map(|range| *range.start()).min().unwrap();
+    let last = ranges().map(|range| *range.end()).max().unwrap();
+    let row = |bin| {
+        let cell = |trials: &[Histogram; 3]| {
+            let per_unit =
+                |of: fn(HistogramBin) -> u64| over(trials.iter().map(|trial| of(trial.bin(bin)) as f64 / UNITS as f64));
+            let time = per_unit(|bin| bin.total.0);
+            Some(HistogramCell {
+                submissions: per_unit(|bin| bin.submissions),
+                total_us: Over {
+                    median: time.median / 1e3,
+                    low: time.low / 1e3,
+                    high: time.high / 1e3,
+                },
+            })
+        };
+        HistogramRow {
+            from: Histogram::lower_edge(bin),
+            to: Histogram::lower_edge(bin + 1),
+            a: cell(&sides[0]),
+            b: cell(&sides[1]),
+        }
+    };
+    (first..=last).map(row).collect()
+}
+
+/// Busy in the first tenth of every millisecond.
+fn timeline(from: Timestamp, length: Nanos) -> BusyTimeline {
+    let span = |at| BusySpan {
+        start: from + Nanos(at * 1_000_000),
+        length: Nanos(100_000),
+        busy: Nanos(100_000),
+    };
+    BusyTimeline {
+        from,
+        to: from + length,
+        lanes: vec![BusyLane {
+            channel: None,
+            spans: (0..length.0 / 1_000_000).map(span).collect(),
+        }],
+    }
+}
+
 fn trial(side: &str, number: u64, pid: u32, total: u64) -> Trial {
     let mut left_out = LeftOut::default();
     left_out.add(Reason::OtherProcess, 412 + number, Some(Nanos(9_876_543)));
@@ -369,6 +432,8 @@ fn trial(side: &str, number: u64, pid: u32, total: u64) -> Trial {
             from: Timestamp(900_000_000),
             to: Timestamp(1_150_000_000),
         }),
+        histogram: Some(histogram(mine, number)),
+        timeline: Some(timeline(start, length)),
         gaps: Gaps {
             bands: vec![
                 GapBand {
@@ -591,6 +656,7 @@ pub(crate) fn two_sides() -> Comparison {
             ),
             row("Blit", gpu(around(64, 1_000_000)), gpu(around(64, 400_000))),
         ],
+        histogram: histogram_rows(),
         gaps: ["lt_10us", "10_100us", "ge_100us"]
             .into_iter()
             .zip([(140.6, 468.75), (10.0, 328.125), (0.046_875, 156.25)])
@@ -638,6 +704,13 @@ pub(crate) fn one_side() -> Comparison {
     one.settings.unit = None;
     one.settings.timing = Timing::Points;
     one.a.trials.truncate(1);
+    for row in &mut one.histogram {
+        row.b = None;
+        let cell = row.a.as_mut().unwrap();
+        for value in [&mut cell.submissions, &mut cell.total_us] {
+            *value = over([value.median * UNITS as f64]);
+        }
+    }
     let trial = &mut one.a.trials[0];
     trial.units = None;
     trial.rows_read = 2 * trial.all.submissions + trial.left_out.rows();

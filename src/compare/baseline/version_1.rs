@@ -7,7 +7,8 @@ use sha2::{Digest, Sha256};
 
 use super::{Baseline, refuse};
 use crate::attribution::{
-    Buckets, Durations, EncoderLabels, Gap, GapBand, Gaps, Group, KernelFamilies, Latency, SlowSubmission, Stats,
+    Buckets, Durations, EncoderLabels, Gap, GapBand, Gaps, Group, Histogram, HistogramBin, KernelFamilies, Latency,
+    SlowSubmission, Stats,
 };
 use crate::compare::{self, Trial};
 use crate::error::Result;
@@ -53,6 +54,9 @@ struct Report {
     phases: Vec<Row>,
     channels: Vec<Row>,
     kernels: OneSide<Kernels>,
+    // Later than the first reports of this version.
+    #[serde(default)]
+    histogram: Option<StoredHistogram>,
     gaps: GapsOf,
     slowest: OneSide<Vec<Slow>>,
     notes: Vec<Remark>,
@@ -250,6 +254,23 @@ struct Sampled {
     name: String,
     samples: Whole,
     sampled_ns: Whole,
+}
+
+#[derive(Deserialize)]
+struct StoredHistogram {
+    edges_ns: Vec<Whole>,
+    a: Option<HistogramSide>,
+}
+
+#[derive(Deserialize)]
+struct HistogramSide {
+    trials: Vec<RawHistogram>,
+}
+
+#[derive(Deserialize)]
+struct RawHistogram {
+    submissions: Vec<Whole>,
+    total_ns: Vec<Whole>,
 }
 
 #[derive(Deserialize)]
@@ -496,6 +517,8 @@ impl Report {
                     to: Timestamp(samples.to_ns?.0),
                 })
             }),
+            histogram: self.histogram_of(at, stored)?,
+            timeline: None,
             gaps: self.gaps_of(at),
             slowest: self
                 .slowest
@@ -516,6 +539,37 @@ impl Report {
             notes: Vec::new(),
             fingerprint: stored.fingerprint()?,
         })
+    }
+
+    /// The durations of a trial; `None` when the report has none.
+    fn histogram_of(&self, at: usize, trial: &StoredTrial) -> std::result::Result<Option<Histogram>, String> {
+        let Some(stored) = &self.histogram else { return Ok(None) };
+        let Some(raw) = stored.a.as_ref().and_then(|side| side.trials.get(at)) else {
+            return Ok(None);
+        };
+        let mut histogram = Histogram::default();
+        let (mut submissions, mut total) = (0_u64, 0_u64);
+        for ((edge, count), time) in stored.edges_ns.iter().zip(&raw.submissions).zip(&raw.total_ns) {
+            let bin = Histogram::bin_of(Nanos(edge.0));
+            if Histogram::lower_edge(bin) != Nanos(edge.0) {
+                return Err(format!("its histogram has no bin from {} ns on", edge.0));
+            }
+            submissions = submissions.saturating_add(count.0);
+            total = total.saturating_add(time.0);
+            let held = HistogramBin {
+                submissions: count.0,
+                total: Nanos(time.0),
+            };
+            histogram.put(bin, held);
+        }
+        if (submissions, total) == (trial.submissions.0, trial.total_ns.0) {
+            Ok(Some(histogram))
+        } else {
+            Err(format!(
+                "the histogram of `{}` does not hold its submissions",
+                trial.input
+            ))
+        }
     }
 
     fn gaps_of(&self, at: usize) -> Gaps {
