@@ -1,5 +1,6 @@
 //! `compare` and `report`.
 
+use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
 
 use clap::Args;
