@@ -119,17 +119,40 @@ enum Place {
     Rest,
 }
 
-/// Where a section of this title stands. One that is not known here is in the rest, so nothing is lost.
-fn place(title: &str) -> Place {
-    // `Phases by trial, µs/tok` belongs to the phases.
-    match title.split(" by trial").next().unwrap_or(title) {
-        "Findings" => Place::First,
-        gate if gate.starts_with("Gate:") => Place::First,
-        "Phases" | "Label map" => Place::Phases,
-        "Duration buckets" => Place::Durations,
-        "Trials" | "Notes" => Place::Trials,
-        "Gaps" | "Longest gaps" => Place::Gaps,
-        _ => Place::Rest,
+/// The parts of the page, and what they are called.
+const PARTS: [(Place, &str); 5] = [
+    (Place::Phases, "Where the time goes"),
+    (Place::Durations, "How long submissions take"),
+    (Place::Trials, "How far to believe it"),
+    (Place::Gaps, "When the GPU is busy"),
+    (Place::Rest, "More"),
+];
+
+impl Place {
+    /// Where a section of this title stands. One that is not known here is in the rest, so nothing is lost.
+    fn of(title: &str) -> Place {
+        // `Phases by trial, µs/tok` belongs to the phases.
+        match title.split(" by trial").next().unwrap_or(title) {
+            "Findings" => Place::First,
+            gate if gate.starts_with("Gate:") => Place::First,
+            "Phases" | "Label map" => Place::Phases,
+            "Duration buckets" => Place::Durations,
+            "Trials" | "Notes" => Place::Trials,
+            "Gaps" | "Longest gaps" => Place::Gaps,
+            _ => Place::Rest,
+        }
+    }
+
+    /// Its address in the page; no section has the same.
+    fn id(self) -> &'static str {
+        match self {
+            Place::First => "first",
+            Place::Phases => "where",
+            Place::Durations => "how-long",
+            Place::Trials => "how-far",
+            Place::Gaps => "when",
+            Place::Rest => "more",
+        }
     }
 }
 
@@ -158,18 +181,8 @@ impl<'a> Page<'a> {
         html.element("header", &[], |html| self.outcome(html));
         html.raw("\n");
         self.contents(html);
-        self.sheets(html, Place::First);
-        self.part(html, "where", Place::Phases, |html| {
-            self.phases(html);
-        });
-        self.part(html, "durations", Place::Durations, |html| {
-            histogram::histogram(html, self.view)
-        });
-        self.part(html, "trials-apart", Place::Trials, |html| {
-            trials::strip(html, self.view)
-        });
-        self.part(html, "when", Place::Gaps, |html| timeline::timeline(html, self.view));
-        self.part(html, "more", Place::Rest, |_| {});
+        self.sheets(html, "h2", Place::First);
+        PARTS.into_iter().for_each(|part| self.part(html, part));
         html.element("footer", &[], |html| {
             html.text(concat!("trace-attr ", env!("CARGO_PKG_VERSION")));
             html.text(". The JSON report stands in this page: the element ");
@@ -296,46 +309,50 @@ impl<'a> Page<'a> {
         }
     }
 
-    /// Links to the parts that are there.
+    /// Links to what follows, in its order.
     fn contents(&self, html: &mut Html) {
         html.element("nav", &[("aria-label", "Sections")], |html| {
-            for sheet in self.document.sheets.iter().filter(|sheet| is_open(&sheet.title)) {
-                let name = sheet.title.split(':').next().unwrap_or_default();
-                let target = format!("#{}", tables::anchor(&sheet.title));
-                html.leaf("a", &[("href", &target)], name);
+            let link = |html: &mut Html, target: &str, name: &str| {
+                html.leaf("a", &[("href", &format!("#{target}"))], name);
                 html.text(" ");
+            };
+            for sheet in self.placed(Place::First) {
+                let name = sheet.title.split(':').next().unwrap_or_default();
+                link(html, &tables::anchor(&sheet.title), name);
             }
-            html.leaf("a", &[("href", "#more")], "More");
+            for (place, heading) in PARTS {
+                link(html, place.id(), heading);
+            }
         });
         html.raw("\n");
     }
 
     /// A part of the page: its pictures, then its tables.
-    fn part(&self, html: &mut Html, id: &'static str, place: Place, pictures: impl FnOnce(&mut Html)) {
-        html.element("div", &[("class", "part"), ("id", id)], |html| {
-            let heading = match place {
-                Place::First => "",
-                Place::Phases => "Where the time goes",
-                Place::Durations => "How long submissions take",
-                Place::Trials => "How far to believe it",
-                Place::Gaps => "When the GPU is busy",
-                Place::Rest => "More",
-            };
-            html.leaf("p", &[("class", "kicker")], heading);
-            pictures(html);
-            self.sheets(html, place);
+    fn part(&self, html: &mut Html, (place, heading): (Place, &'static str)) {
+        html.element("div", &[("class", "part"), ("id", place.id())], |html| {
+            html.leaf("h2", &[], heading);
+            match place {
+                Place::Phases => self.phases(html),
+                Place::Durations => histogram::histogram(html, self.view),
+                Place::Trials => trials::strip(html, self.view),
+                Place::Gaps => timeline::timeline(html, self.view),
+                Place::First | Place::Rest => {}
+            }
+            self.sheets(html, "h3", place);
         });
         html.raw("\n");
     }
 
-    fn sheets(&self, html: &mut Html, of: Place) {
-        let here = |sheet: &&Sheet| place(&sheet.title) == of;
-        for sheet in self.document.sheets.iter().filter(here) {
-            if sheet.lines.is_empty() && sheet.rows.is_empty() && sheet.footer.is_empty() {
-                continue;
-            }
+    fn placed(&self, place: Place) -> impl Iterator<Item = &'a Sheet> {
+        let something = |sheet: &Sheet| !(sheet.lines.is_empty() && sheet.rows.is_empty() && sheet.footer.is_empty());
+        let sheets = self.document.sheets.iter();
+        sheets.filter(move |sheet| Place::of(&sheet.title) == place && something(sheet))
+    }
+
+    fn sheets(&self, html: &mut Html, heading: &'static str, place: Place) {
+        for sheet in self.placed(place) {
             if is_open(&sheet.title) {
-                tables::section(html, sheet);
+                tables::section(html, heading, sheet);
             } else {
                 tables::folded(html, sheet);
             }

@@ -86,8 +86,8 @@ pub(super) fn px(value: f64) -> String {
 /// How a text at this place is anchored, so that it stays inside.
 fn anchor(place: f64) -> &'static str {
     match place {
-        ..8.0 => "start",
-        8.0..92.0 => "middle",
+        ..4.0 => "start",
+        4.0..96.0 => "middle",
         _ => "end",
     }
 }

@@ -176,11 +176,16 @@ impl<'a> Chart<'a> {
         }
         let interval = interval(row);
         if let Some(scale) = &self.intervals {
-            html.element("td", &[("class", "picture")], |html| {
-                self.interval(html, scale, interval, style)
+            let class = if interval.is_some() { "picture" } else { "picture none" };
+            html.element("td", &[("class", class)], |html| {
+                self.interval(html, scale, interval, style);
             });
             let shown = interval.map_or_else(|| NOT_MEASURED.to_owned(), |interval| bounds(interval, None));
-            html.leaf("td", &[("class", "n")], &shown);
+            html.leaf(
+                "td",
+                &[("class", if interval.is_some() { "n" } else { "n none" })],
+                &shown,
+            );
         }
         html.element("td", &[("class", "verdict")], |html| {
             verdict(html, row.judgement.as_ref())

@@ -63,7 +63,11 @@ fn panel(html: &mut Html, view: &View<'_>, title: &str, of: fn(&HistogramCell) -
     let two = view.two_sided();
     let bottom = TOP + if two { 2.0 * SIDE } else { SIDE };
     html.element("div", &[], |html| {
-        html.leaf("h3", &[], title);
+        html.element("p", &[("class", "panel")], |html| {
+            html.text(title);
+            html.text(" ");
+            html.leaf("small", &[], &format!("highest bin {}", quantity(highest)));
+        });
         picture(html, "bins", bottom + 22.0, |html| {
             let axis = Axis { rows };
             for edge in &view.comparison.settings.buckets.edges {
@@ -86,13 +90,6 @@ fn panel(html: &mut Html, view: &View<'_>, title: &str, of: fn(&HistogramCell) -
                 }
             }
             level(html, "base", (0.0, 100.0), zero);
-            label(
-                html,
-                "most",
-                100.0,
-                TOP + 10.0,
-                &format!("highest bin {}", quantity(highest)),
-            );
             for tick in axis.ticks() {
                 if let Some(place) = axis.place(tick) {
                     upright(html, "tick", place, bottom, bottom + 4.0);

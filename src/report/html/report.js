@@ -87,7 +87,7 @@
         at = start + length;
         return [start, at, busy / length];
       });
-      return { ...lane, spans };
+      return { ...lane, spans, end: at };
     });
     let [from, to] = [0, data.length_ns];
 
@@ -120,7 +120,9 @@
           before = y;
         });
         paths[nth].setAttribute("d", path + "H" + data.columns + "V40Z");
-        return sum / (to - from);
+        // What lies behind a trial's end is no idle time of it.
+        const seen = Math.min(to, lane.end) - from;
+        return seen > 0 ? sum / seen : null;
       });
       const isWhole = from === 0 && to === data.length_ns;
       if (isWhole) {
@@ -137,7 +139,10 @@
         }
       }
       const sides = lanes.map((lane, nth) => [lane, busy[nth]]).filter(([lane]) => lane.channel === null);
-      const shares = sides.map(([lane, share]) => lane.side.toUpperCase() + " busy " + (100 * share).toFixed(1) + " %");
+      const shares = sides.map(([lane, share]) => {
+        const text = share === null ? "ended" : "busy " + (100 * share).toFixed(1) + " %";
+        return lane.side.toUpperCase() + " " + text;
+      });
       readout.textContent = (isWhole ? "all" : ms(from) + " to " + ms(to)) + ": " + shares.join(", ");
     };
     const ms = (ns) => (ns / 1e6).toFixed(3) + " ms";

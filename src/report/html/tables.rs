@@ -31,9 +31,9 @@ pub(super) fn anchor(title: &str) -> String {
 }
 
 /// The heading and everything under it.
-pub(super) fn section(html: &mut Html, sheet: &Sheet) {
+pub(super) fn section(html: &mut Html, heading: &'static str, sheet: &Sheet) {
     html.element("section", &[("id", &anchor(&sheet.title))], |html| {
-        html.leaf("h2", &[], &sheet.title);
+        html.leaf(heading, &[], &sheet.title);
         body(html, sheet);
     });
     html.raw("\n");
