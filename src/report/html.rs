@@ -20,10 +20,10 @@ use sha2::{Digest, Sha256};
 use super::ReportOptions;
 use super::sections::{Document, View, document};
 use super::series::{Series, series};
-use super::sheet::{Line, NOT_MEASURED, Sheet, Style, number, plural, signed};
+use super::sheet::{Line, NOT_MEASURED, Sheet, Style, len, number, plural, signed, spread, text};
 use super::verdict_text::{bounds, result};
 use crate::compare::gate::{GateResult, RowKey, Table};
-use crate::compare::{Change, Comparison, Over};
+use crate::compare::{Change, Comparison};
 use crate::label::cut;
 use crate::model::Severity;
 use markup::Html;
@@ -248,12 +248,10 @@ impl<'a> Page<'a> {
         for ((cell, (name, side)), class) in cells.zip(["a", "b"]) {
             let time = cell.as_ref().map(|cell| cell.busy_us);
             let value = time.map_or_else(|| NOT_MEASURED.to_owned(), |over| number(over.median));
-            let trials = plural(super::sheet::len(&side.trials), "trial");
-            let spread = time
-                .filter(|_| side.trials.len() > 1)
-                .map(|over: Over| super::sheet::spread(&over));
-            let trials = spread.map_or_else(|| trials.clone(), |spread| format!("{trials}, {spread}"));
-            fact(html, class, name, &value, &format!("{us} GPU busy; {trials}"));
+            let trials = plural(len(&side.trials), "trial");
+            let spread = time.filter(|_| side.trials.len() > 1).map(|over| spread(&over));
+            let trials = spread.map_or_else(|| trials.clone(), |spread| format!("{trials}: {spread}"));
+            fact(html, class, name, &value, &format!("{us} GPU busy, {trials}"));
         }
         if self.view.two_sided() {
             let (delta, percent) = match busy.change {
@@ -294,14 +292,14 @@ impl<'a> Page<'a> {
         };
         let reasons = self.comparison.incomparable.iter();
         let mut lines: Vec<Line> = reasons
-            .map(|reason| strong(format!("not comparable: {}", super::sheet::text(&reason.text))))
+            .map(|reason| strong(format!("not comparable: {}", text(&reason.text))))
             .collect();
         let warnings = self
             .comparison
             .notes
             .iter()
             .filter(|note| note.severity == Severity::Warning);
-        lines.extend(warnings.map(|note| strong(format!("warning: {}", super::sheet::text(&note.text)))));
+        lines.extend(warnings.map(|note| strong(format!("warning: {}", text(&note.text)))));
         if !lines.is_empty() {
             html.element("ul", &[("class", "warnings")], |html| {
                 lines.iter().for_each(|text| tables::line(html, "li", text));
