@@ -79,7 +79,7 @@ pub fn agree_in_blocks(bytes: &[u8], block: usize, first_rows: usize) -> std::re
     Ok(split)
 }
 
-fn rows_by_one<R: Read>(mut reader: ExportReader<R>) -> Result<Vec<String>> {
+fn rows_by_one<R: Read + Send>(mut reader: ExportReader<R>) -> Result<Vec<String>> {
     let mut rows = Vec::new();
     while let Some(part) = reader.next_part()? {
         rows.push(described(&part));
@@ -91,7 +91,7 @@ fn rows_by_one<R: Read>(mut reader: ExportReader<R>) -> Result<Vec<String>> {
 }
 
 /// Every table and row, and how many rows came in blocks.
-fn rows_in_blocks<R: Read>(
+fn rows_in_blocks<R: Read + Send>(
     mut reader: ExportReader<R>,
     bytes: usize,
     first_rows: usize,

@@ -154,7 +154,7 @@ fn read_anew(source: &Source, options: &ReadOptions, progress: &dyn Progress) ->
 /// # Errors
 /// Whatever is wrong with the input; its message names `origin`.
 pub fn read_recording_from(
-    input: impl Read,
+    input: impl Read + Send,
     origin: &str,
     options: &ReadOptions,
     progress: &dyn Progress,
@@ -301,11 +301,11 @@ impl Builder {
         self.notes.extend(warning.map(|text| Note::warning("xctrace", text)));
     }
 
-    fn read(&mut self, input: impl Read, file: usize, progress: &dyn Progress) -> Result<()> {
+    fn read(&mut self, input: impl Read + Send, file: usize, progress: &dyn Progress) -> Result<()> {
         self.read_parts(input, file, None, progress)
     }
 
-    fn read_run(&mut self, input: impl Read, run: Option<u64>, progress: &dyn Progress) -> Result<()> {
+    fn read_run(&mut self, input: impl Read + Send, run: Option<u64>, progress: &dyn Progress) -> Result<()> {
         // Calls for different tables are different files as far as doubled tables are concerned.
         self.tables += 1;
         let file = usize::try_from(self.tables).unwrap_or(usize::MAX);
@@ -314,7 +314,7 @@ impl Builder {
 
     fn read_parts(
         &mut self,
-        input: impl Read,
+        input: impl Read + Send,
         file: usize,
         known_run: Option<u64>,
         progress: &dyn Progress,

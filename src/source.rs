@@ -25,7 +25,7 @@ pub fn is_json(path: &Path) -> bool {
 }
 
 /// An opened input: UTF-8 XML without a byte order mark.
-pub type Input<'a> = Box<dyn BufRead + 'a>;
+pub type Input<'a> = Box<dyn BufRead + Send + 'a>;
 
 const BUFFER: usize = 256 << 10;
 
@@ -173,7 +173,7 @@ pub fn is_contents(file: &Path) -> bool {
 ///
 /// # Errors
 /// A file that cannot be opened, is empty, or is no XML in any form that is read.
-pub fn open<'a>(path: &Path, progress: impl Fn(u64) + 'a) -> Result<Input<'a>> {
+pub fn open<'a>(path: &Path, progress: impl Fn(u64) + Send + 'a) -> Result<Input<'a>> {
     let file = File::open(path).and_then(Unchanged::new);
     file.map_err(|error| Error::io("open it", error))
         .and_then(|mut input| {
@@ -210,7 +210,7 @@ impl<R: Read, F: Fn(u64)> Read for Counted<R, F> {
 ///
 /// # Errors
 /// An empty input, a zip or another binary, a compressed file that is cut before its first byte.
-pub fn decode<'a>(input: impl Read + 'a) -> Result<Input<'a>> {
+pub fn decode<'a>(input: impl Read + Send + 'a) -> Result<Input<'a>> {
     let mut input: Input<'a> = Box::new(BufReader::with_capacity(BUFFER, input));
     // A compressed file can be compressed again; more than twice is somebody's joke.
     for _ in 0..3 {
@@ -466,6 +466,8 @@ impl Read for ZstdReader<'_> {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::atomic::{AtomicU64, Ordering};
+
     use super::*;
 
     fn read(bytes: impl Into<Vec<u8>>) -> Result<String> {
@@ -600,7 +602,7 @@ mod tests {
             gzip("hello"),
         ] {
             std::fs::write(&path, &content).unwrap();
-            let told = std::cell::Cell::new(0);
+            let told = AtomicU64::new(0);
             let whole = |input: Result<Input<'_>>| {
                 let mut text = Vec::new();
                 let result = input.and_then(|mut input| {
@@ -610,9 +612,11 @@ mod tests {
                 });
                 (result.map_err(|error| error.kind().to_string()), text)
             };
-            let opened = whole(open(&path, |bytes| told.set(told.get() + bytes)));
+            let opened = whole(open(&path, |bytes| {
+                told.fetch_add(bytes, Ordering::Relaxed);
+            }));
             assert!(opened == whole(decode(&content[..])));
-            assert!(opened.0.is_err() || told.get() == content.len() as u64);
+            assert!(opened.0.is_err() || told.load(Ordering::Relaxed) == content.len() as u64);
             // Nobody has to read to the end.
             drop(open(&path, |_| ()));
         }

@@ -242,7 +242,11 @@ fn redacted(root: &Element, run: u64, private: bool) -> Element {
 }
 
 /// Writes a file of the folder whole or not at all, compressed if asked for.
-fn write_file(args: &ExportArgs, name: &str, fill: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> Result<PathBuf> {
+fn write_file(
+    args: &ExportArgs,
+    name: &str,
+    fill: impl FnOnce(&mut (dyn Write + Send)) -> io::Result<()>,
+) -> Result<PathBuf> {
     let end = if args.zst { ".xml.zst" } else { ".xml" };
     let path = args.output.join(format!("{name}{end}"));
     let failed = |error: io::Error| Error::io("write it", error).with_origin(path.display().to_string());
@@ -276,7 +280,7 @@ fn compressed(path: &Path, plain: &Path) -> io::Result<tempfile::NamedTempFile> 
 }
 
 /// Copies a table while it is checked; returns its rows.
-fn copy(stream: &mut ExportStream, out: &mut dyn Write, redact: bool, progress: &dyn Progress) -> Result<u64> {
+fn copy(stream: &mut ExportStream, out: &mut (dyn Write + Send), redact: bool, progress: &dyn Progress) -> Result<u64> {
     let mut failure = None;
     let tee = Tee {
         input: stream,

@@ -66,7 +66,7 @@ pub(super) fn run(args: RowsArgs, console: Console) -> Result<ExitStatus, Stop> 
     let mut printer = Printer::new(&args);
     let result = match &source {
         Source::Bundle(path) => bundle(path, &args, &mut printer, console),
-        Source::Stdin => source::decode(io::stdin().lock())
+        Source::Stdin => source::decode(io::stdin())
             .map_err(Stop::from)
             .and_then(|input| printer.read(input)),
         Source::File(_) | Source::Folder(_) => source.files().map_err(Stop::from).and_then(|files| {

@@ -92,7 +92,7 @@ fn read(source: &Source, args: &TocArgs, console: Console) -> Result<(Option<Con
                 print_warning(console, &warning);
             }
         }
-        Source::Stdin => scan(source::decode(io::stdin().lock())?, &mut contents, &mut tables)?,
+        Source::Stdin => scan(source::decode(io::stdin())?, &mut contents, &mut tables)?,
         Source::File(_) | Source::Folder(_) => {
             for file in source.files()? {
                 bar.begin(

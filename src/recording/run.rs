@@ -110,7 +110,7 @@ pub(super) fn skip<R: Read>(reader: &mut ExportReader<R>) -> Result<u64> {
 const FIRST_ROWS: u64 = 10;
 
 /// Reads the rest of a table into `push`; on several threads when `blocks` says so.
-fn each<R: Read, T: Table + Send>(
+fn each<R: Read + Send, T: Table + Send>(
     reader: &mut ExportReader<R>,
     schema: &Schema,
     texts: &mut Texts,
@@ -153,7 +153,7 @@ fn not_split() -> Error {
 }
 
 impl RunTables {
-    pub(super) fn read_table<R: Read>(
+    pub(super) fn read_table<R: Read + Send>(
         &mut self,
         reader: &mut ExportReader<R>,
         schema: &Schema,

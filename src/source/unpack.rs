@@ -29,7 +29,7 @@ pub(super) struct Unpacked<F> {
 }
 
 /// Begins to unpack; `progress` sees the bytes of the file, on the thread that reads the text.
-pub(super) fn unpack<F: Fn(u64)>(input: impl Read + Send + 'static, progress: F) -> Result<Unpacked<F>> {
+pub(super) fn unpack<F: Fn(u64) + Send>(input: impl Read + Send + 'static, progress: F) -> Result<Unpacked<F>> {
     let read = Arc::new(AtomicU64::new(0));
     let counted = Counted {
         input,

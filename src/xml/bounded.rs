@@ -9,6 +9,11 @@ pub(super) const MAX_EVENT_BYTES: u64 = 16 << 20;
 /// does not fit into it is not scanned.
 pub(super) const BUFFER: usize = 512 << 10;
 
+/// Bytes that are checked to be UTF-8 at once: few enough to be in the processor's own memory still when they are read.
+const STEP: usize = 32 << 10;
+/// Below this, the window is made larger before it is looked at: most rows fit into it.
+const NEAR: usize = 4 << 10;
+
 /// A buffer that refuses to feed one event for ever. It is the only buffer that an event crosses, so that asking it
 /// for bytes costs no call through a trait object.
 pub(super) struct Bounded<R> {
@@ -41,7 +46,7 @@ impl<R> Bounded<R> {
 }
 
 impl Bounded<io::Empty> {
-    /// A buffer whose first bytes, up to `end`, are all there is; they are UTF-8.
+    /// A buffer whose first bytes, up to `end`, are all there is.
     pub(super) fn whole(buffer: Vec<u8>, end: usize) -> Self {
         let buffer = buffer.into_boxed_slice();
         let end = end.min(buffer.len());
@@ -49,7 +54,7 @@ impl Bounded<io::Empty> {
             input: io::empty(),
             at: 0,
             end,
-            checked: end,
+            checked: 0,
             buffer,
             failed: None,
             left: MAX_EVENT_BYTES,
@@ -97,23 +102,38 @@ impl<R: Read> Bounded<R> {
         end
     }
 
-    /// The bytes that are here already, as far as they are UTF-8. Must begin at the beginning of a character.
+    /// The next bytes that are here already, as far as they are UTF-8. Must begin at the beginning of a character.
     pub(super) fn window(&mut self) -> &[u8] {
-        let from = self.checked.max(self.at);
-        if from < self.end {
-            let fresh = self.buffer.get(from..self.end).unwrap_or_default();
-            self.checked = from
-                + match simdutf8::compat::from_utf8(fresh) {
-                    Ok(_) => fresh.len(),
-                    Err(error) => error.valid_up_to(),
-                };
+        if self.checked.saturating_sub(self.at) < NEAR {
+            self.check();
         }
         self.buffer.get(self.at..self.checked).unwrap_or_default()
     }
 
-    /// Reads on behind what is here, at least as much again, so that rows that arrive in pieces are not looked at once
-    /// for each piece; `false` when nothing came, or there is no room for it.
+    /// Looks at [`STEP`] more bytes, which whoever reads them then finds near; `false` when there are none, or what
+    /// follows is no UTF-8, as at the end of the buffer half a character is.
+    fn check(&mut self) -> bool {
+        let from = self.checked.max(self.at);
+        let fresh = self.buffer.get(from..self.end.min(from + STEP)).unwrap_or_default();
+        self.checked = from
+            + match simdutf8::compat::from_utf8(fresh) {
+                Ok(_) => fresh.len(),
+                Err(error) => error.valid_up_to(),
+            };
+        self.checked > from
+    }
+
+    /// Whether something is here.
+    pub(super) fn holds_some(&self) -> bool {
+        self.at < self.end
+    }
+
+    /// Makes the window larger: by what is here already, else by reading on behind it, at least as much again, so that rows
+    /// that arrive in pieces are not looked at once for each piece; `false` when nothing came, or there is no room for it.
     pub(super) fn widen(&mut self) -> bool {
+        if self.check() {
+            return true;
+        }
         self.buffer.copy_within(self.at..self.end, 0);
         self.checked = self.checked.saturating_sub(self.at);
         self.end -= self.at;

@@ -124,7 +124,7 @@ enum Place {
 }
 
 impl ExportReader<io::Empty> {
-    /// A reader of nothing but rows: the first `end` bytes of `buffer`, which are UTF-8.
+    /// A reader of nothing but rows: the first `end` bytes of `buffer`.
     fn of_rows(buffer: Vec<u8>, end: usize, cells: Cells, schema: Schema) -> Self {
         ExportReader {
             schema: Some(schema),
@@ -157,10 +157,9 @@ impl<R: Read> ExportReader<R> {
         }
     }
 
-    /// Whether anything follows.
+    /// Whether anything follows in the buffer.
     fn has_more(&mut self) -> bool {
-        let input = self.reader.get_mut();
-        !input.window().is_empty() || input.widen()
+        self.reader.get_mut().holds_some()
     }
 
     /// The same, but every row is read by the tokenizer: what the row scanner is measured and checked against.

@@ -6,9 +6,9 @@
 //! attribute can deceive it; then a block does not read, and as with anything else that is wrong the whole input is to be
 //! read by one thread, which words the error if there is one. So nothing here says what is wrong.
 
-use std::collections::{BTreeMap, VecDeque};
-use std::io::Read;
-use std::sync::mpsc::{Receiver, Sender, channel};
+use std::collections::BTreeMap;
+use std::io::{BufRead, Read};
+use std::sync::mpsc::{SyncSender, sync_channel};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread;
 
@@ -34,7 +34,7 @@ impl Blocks {
     pub const BYTES: usize = 2 << 20;
 }
 
-/// Blocks that wait to be read, for each thread.
+/// Blocks that wait for whoever takes them, for each thread.
 const WAITING: usize = 2;
 
 /// The rows of one block.
@@ -83,10 +83,11 @@ impl From<Unresolved> for NotSplit {
     }
 }
 
-impl<R: Read> ExportReader<R> {
+impl<R: Read + Send> ExportReader<R> {
     /// Reads the rows of the table from here on, as far as whole blocks of them can be cut, on several threads, and tells
-    /// how many rows that were. `parse` makes something of each block, on any thread; `take` gets it on this one, in the order of the
-    /// document. What is left of the table is to be read as ever.
+    /// how many rows that were. Each thread cuts its next block itself, so that it reads what is near it still; `parse`
+    /// makes something of each block, on any thread; `take` gets it on this one, in the order of the document. What is left
+    /// of the table is to be read as ever.
     ///
     /// # Errors
     /// [`NotSplit`] when `parse` gives nothing, and for whatever is wrong or unusual; nothing that this reader gives
@@ -111,6 +112,7 @@ impl<R: Read> ExportReader<R> {
         if !earlier.push(&Arc::new(first)) {
             return Err(NotSplit);
         }
+        let input = self.reader.get_mut();
         let line = Line {
             order: Mutex::new(Order {
                 next: 0,
@@ -119,107 +121,77 @@ impl<R: Read> ExportReader<R> {
                 failed: false,
             }),
             turn: Condvar::new(),
-            blocks: Mutex::new(Queue::default()),
-            arrived: Condvar::new(),
+            cutter: Mutex::new(Cutter {
+                rest: input.take_rest(),
+                input,
+                ended: false,
+                cut: 0,
+                bytes: 0,
+            }),
         };
         let template = self.cells.fork(References::None);
         let work = Work {
             template: &template,
             schema: &schema,
             line: &line,
+            bytes: blocks.bytes,
             parse: &parse,
         };
         let rows = thread::scope(|scope| {
-            let (sender, results) = channel();
-            let mut begun = 0;
+            let (sender, results) = sync_channel(WAITING * blocks.threads);
             for _ in 0..blocks.threads {
                 let (sender, work) = (sender.clone(), &work);
-                begun += usize::from(
-                    thread::Builder::new()
-                        .spawn_scoped(scope, move || work.run(&sender))
-                        .is_ok(),
-                );
+                let begun = thread::Builder::new().name("rows".to_owned());
+                // Fewer threads do it too; with none, nothing is cut.
+                let _ = begun.spawn_scoped(scope, move || work.run(&sender));
             }
             drop(sender);
-            if begun == 0 {
-                return Err(NotSplit);
+            let (mut taken, mut rows) = (0, 0);
+            let mut early = BTreeMap::new();
+            for (number, made) in results {
+                // One that failed ends it all, whichever it is.
+                early.insert(number, made?);
+                while let Some((count, part)) = early.remove(&taken) {
+                    rows += count;
+                    take(part);
+                    taken += 1;
+                }
             }
-            let rows = self.feed(&line, begun, blocks.bytes, &results, &mut take);
-            line.end(rows.is_err());
-            rows
+            Ok::<u64, NotSplit>(rows)
         })?;
         let order = line.order.into_inner().unwrap_or_else(PoisonError::into_inner);
+        let cutter = line.cutter.into_inner().unwrap_or_else(PoisonError::into_inner);
         if order.failed {
             return Err(NotSplit);
         }
+        let (bytes, rest) = (cutter.bytes, cutter.rest);
+        // The bytes are gone from the buffer; this counts them.
+        self.reader.stream().consume(bytes);
+        self.reader.get_mut().put_back(rest);
         self.cells = self.cells.fork(References::known(order.earlier.clone()));
         self.cells.add(order.counted);
         self.earlier = order.earlier;
         self.row += rows;
         Ok(rows)
     }
-
-    /// Cuts blocks for the threads and hands on what they make of them.
-    fn feed<P>(
-        &mut self,
-        line: &Line,
-        threads: usize,
-        bytes: usize,
-        results: &Receiver<Done<P>>,
-        take: &mut impl FnMut(P),
-    ) -> Result<u64, NotSplit> {
-        let (mut cut, mut taken, mut rows) = (0, 0, 0);
-        let mut early = BTreeMap::new();
-        let mut spare: Vec<Vec<u8>> = Vec::new();
-        let mut cutter = Cutter {
-            rest: self.reader.get_mut().take_rest(),
-            ended: false,
-        };
-        loop {
-            while cut - taken < threads * (WAITING + 1) {
-                let memory = spare.pop().unwrap_or_default();
-                let Some(block) = cutter.next(self.reader.get_mut(), bytes, memory) else {
-                    break;
-                };
-                std::io::BufRead::consume(&mut self.reader.stream(), block.end);
-                line.add((cut, block));
-                cut += 1;
-            }
-            if taken == cut {
-                self.reader.get_mut().put_back(cutter.rest);
-                return Ok(rows);
-            }
-            let done = results.recv().map_err(|_| NotSplit)?;
-            spare.push(done.block);
-            // One that failed ends it all, whichever it is.
-            early.insert(done.number, done.made?);
-            while let Some((count, part)) = early.remove(&taken) {
-                rows += count;
-                take(part);
-                taken += 1;
-            }
-        }
-    }
-}
-
-/// Whole rows: the first `end` bytes of `buffer`.
-#[derive(Default)]
-struct Block {
-    buffer: Vec<u8>,
-    end: usize,
 }
 
 /// Cuts blocks of whole rows.
-struct Cutter {
+struct Cutter<'a, R> {
+    input: &'a mut Bounded<R>,
     /// What was read behind the last block.
     rest: Vec<u8>,
     /// No whole row follows that can be told apart.
     ended: bool,
+    /// Blocks so far.
+    cut: usize,
+    /// Their bytes.
+    bytes: usize,
 }
 
-impl Cutter {
-    /// Whole rows that follow, about so many bytes of them, in memory that was used before.
-    fn next<R: Read>(&mut self, input: &mut Bounded<R>, bytes: usize, mut buffer: Vec<u8>) -> Option<Block> {
+impl<R: Read> Cutter<'_, R> {
+    /// The number of the next block and its length: about `bytes` of whole rows, at the beginning of `buffer`.
+    fn next(&mut self, bytes: usize, buffer: &mut Vec<u8>) -> Option<(usize, usize)> {
         if self.ended {
             return None;
         }
@@ -227,7 +199,7 @@ impl Cutter {
         buffer.resize(buffer.len().max(end), 0);
         buffer.get_mut(..end)?.copy_from_slice(&self.rest);
         loop {
-            end = input.read_on(&mut buffer, end, bytes.max(end));
+            end = self.input.read_on(buffer, end, bytes.max(end));
             let more = end >= bytes;
             let read = buffer.get(..end).unwrap_or_default();
             // It may begin in what was searched before.
@@ -239,7 +211,9 @@ impl Cutter {
                 let rows = at + ROW_END.len();
                 self.rest.clear();
                 self.rest.extend_from_slice(read.get(rows..).unwrap_or_default());
-                return Some(Block { buffer, end: rows });
+                self.cut += 1;
+                self.bytes += rows;
+                return Some((self.cut - 1, rows));
             }
             if node.is_some() || !more || end as u64 > MAX_PART_BYTES {
                 self.ended = true;
@@ -255,49 +229,31 @@ impl Cutter {
 const NODE_END: &[u8] = b"</node>";
 const ROW_END: &[u8] = b"</row>";
 
-/// A block that was read.
-struct Done<P> {
-    number: usize,
-    /// How many rows it had, and what was made of them.
-    made: Result<(u64, P), NotSplit>,
-    /// Its memory.
-    block: Vec<u8>,
-}
+/// A block's number; how many rows it had, and what was made of them.
+type Done<P> = (usize, Result<(u64, P), NotSplit>);
 
 /// Tells of a thread that panics over a block, for which all others would wait.
-struct Watched<'a, P> {
-    line: &'a Line,
-    results: &'a Sender<Done<P>>,
+struct Watched<'a, 'r, R, P> {
+    line: &'a Line<'r, R>,
+    results: &'a SyncSender<Done<P>>,
     number: usize,
 }
 
-impl<P> Drop for Watched<'_, P> {
+impl<R, P> Drop for Watched<'_, '_, R, P> {
     fn drop(&mut self) {
         if thread::panicking() {
             self.line.fail();
-            let _ = self.results.send(Done {
-                number: self.number,
-                made: Err(NotSplit),
-                block: Vec::new(),
-            });
+            let _ = self.results.send((self.number, Err(NotSplit)));
         }
     }
 }
 
 /// Where the threads meet.
-struct Line {
-    blocks: Mutex<Queue>,
-    /// A block came, or none will.
-    arrived: Condvar,
+struct Line<'a, R> {
+    cutter: Mutex<Cutter<'a, R>>,
     order: Mutex<Order>,
     /// It is the next block's turn.
     turn: Condvar,
-}
-
-#[derive(Default)]
-struct Queue {
-    waiting: VecDeque<(usize, Block)>,
-    ended: bool,
 }
 
 struct Order {
@@ -308,43 +264,10 @@ struct Order {
     failed: bool,
 }
 
-impl Line {
-    fn add(&self, block: (usize, Block)) {
-        lock(&self.blocks).waiting.push_back(block);
-        self.arrived.notify_one();
-    }
-
-    /// No block comes any more; those that wait are not wanted when something failed.
-    fn end(&self, failed: bool) {
-        let mut blocks = lock(&self.blocks);
-        blocks.ended = true;
-        if failed {
-            blocks.waiting.clear();
-        }
-        drop(blocks);
-        self.arrived.notify_all();
-        if failed {
-            self.fail();
-        }
-    }
-
+impl<R> Line<'_, R> {
     fn fail(&self) {
         lock(&self.order).failed = true;
         self.turn.notify_all();
-    }
-
-    /// The next block, in their order.
-    fn block(&self) -> Option<(usize, Block)> {
-        let mut blocks = lock(&self.blocks);
-        loop {
-            if let Some(block) = blocks.waiting.pop_front() {
-                return Some(block);
-            }
-            if blocks.ended {
-                return None;
-            }
-            blocks = self.arrived.wait(blocks).unwrap_or_else(PoisonError::into_inner);
-        }
     }
 
     /// Joins a block to those before it, once they are.
@@ -381,49 +304,58 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 }
 
 /// What every thread does.
-struct Work<'a, F> {
+struct Work<'a, 'r, R, F> {
     /// Cells that know the element names, and nothing else.
     template: &'a Cells,
     schema: &'a Schema,
-    line: &'a Line,
+    line: &'a Line<'r, R>,
+    /// About how many a block has.
+    bytes: usize,
     parse: &'a F,
 }
 
-impl<F> Work<'_, F> {
-    fn run<P>(&self, results: &Sender<Done<P>>)
+impl<R: Read, F> Work<'_, '_, R, F> {
+    fn run<P>(&self, results: &SyncSender<Done<P>>)
     where
         F: Fn(&mut BlockRows<'_>) -> Option<P>,
     {
-        let mut values = Vec::new();
-        while let Some((number, block)) = self.line.block() {
+        let (mut buffer, mut values) = (Vec::new(), Vec::new());
+        loop {
+            let next = lock(&self.line.cutter).next(self.bytes, &mut buffer);
+            let Some((number, end)) = next else { return };
             let _watched = Watched {
                 line: self.line,
                 results,
                 number,
             };
-            values.clear();
-            let text = block.buffer.get(..block.end).unwrap_or_default();
-            let (made, block) = match simdutf8::basic::from_utf8(text) {
-                Ok(_) => self.read(number, block, &mut values),
-                Err(_) => (Err(NotSplit), block.buffer),
-            };
-            if made.is_err() {
+            let (made, memory) = self.read(number, buffer, end, &mut values);
+            buffer = memory;
+            let failed = made.is_err();
+            if failed {
                 self.line.fail();
             }
             // Nobody listens when another block failed.
-            if results.send(Done { number, made, block }).is_err() {
+            if results.send((number, made)).is_err() || failed {
                 return;
             }
         }
     }
 
-    /// Reads the rows of a block, which is UTF-8, into `values`, joins it to those before, and has something made of it.
-    fn read<P>(&self, number: usize, block: Block, values: &mut Vec<Value>) -> (Result<(u64, P), NotSplit>, Vec<u8>)
+    /// Reads the rows of a block into `values`, joins it to those before, and has something made of it; gives its memory
+    /// back.
+    fn read<P>(
+        &self,
+        number: usize,
+        buffer: Vec<u8>,
+        end: usize,
+        values: &mut Vec<Value>,
+    ) -> (Result<(u64, P), NotSplit>, Vec<u8>)
     where
         F: Fn(&mut BlockRows<'_>) -> Option<P>,
     {
+        values.clear();
         let cells = self.template.fork(References::deferred());
-        let mut reader = ExportReader::of_rows(block.buffer, block.end, cells, self.schema.clone());
+        let mut reader = ExportReader::of_rows(buffer, end, cells, self.schema.clone());
         let mut rows = 0;
         let mut good = true;
         while good && reader.has_more() {
@@ -432,13 +364,13 @@ impl<F> Work<'_, F> {
             rows += 1;
         }
         let ExportReader { reader, cells, .. } = reader;
-        let block = reader.into_inner().into_buffer();
+        let buffer = reader.into_inner().into_buffer();
         let made = if good {
             self.make(number, cells, values).map(|part| (rows, part))
         } else {
             Err(NotSplit)
         };
-        (made, block)
+        (made, buffer)
     }
 
     fn make<P>(&self, number: usize, cells: Cells, values: &[Value]) -> Result<P, NotSplit>
