@@ -396,3 +396,17 @@ fn the_same_comparison_gives_the_same_page() {
         report(&two_sides(), Format::Html, 40)
     );
 }
+
+/// The first picture of a class, an element to a line.
+fn picture(text: &str, class: &str) -> String {
+    let from = text.find(&format!("<svg class=\"{class}\"")).unwrap();
+    let svg = &text[from..];
+    svg[..svg.find("</svg>").unwrap() + 6].replace("><", ">\n<")
+}
+
+#[test]
+fn pictures_are_rectangles_lines_and_dots_at_places_in_percent() {
+    let page = report(&two_sides(), Format::Html, 100);
+    let pictures = ["bars", "interval", "dots", "bins"].map(|class| picture(&page, class));
+    insta::assert_snapshot!(pictures.join("\n\n"));
+}

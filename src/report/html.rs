@@ -40,7 +40,10 @@ pub(super) fn render(comparison: &Comparison, options: &ReportOptions) -> io::Re
     // A page has room for what a terminal leaves out.
     let options = ReportOptions {
         show_kernels: true,
-        show_trials: true,
+        show_trials: [Some(&comparison.a), comparison.b.as_ref()]
+            .into_iter()
+            .flatten()
+            .any(|side| side.trials.len() > 1),
         ..options.clone()
     };
     let view = View::new(comparison, &options);
@@ -119,14 +122,8 @@ enum Place {
     Rest,
 }
 
-/// The parts of the page, and what they are called.
-const PARTS: [(Place, &str); 5] = [
-    (Place::Phases, "Where the time goes"),
-    (Place::Durations, "How long submissions take"),
-    (Place::Trials, "How far to believe it"),
-    (Place::Gaps, "When the GPU is busy"),
-    (Place::Rest, "More"),
-];
+/// The parts of the page below its outcome.
+const PARTS: [Place; 5] = [Place::Phases, Place::Durations, Place::Trials, Place::Gaps, Place::Rest];
 
 impl Place {
     /// Where a section of this title stands. One that is not known here is in the rest, so nothing is lost.
@@ -318,17 +315,17 @@ impl<'a> Page<'a> {
                 let name = sheet.title.split(':').next().unwrap_or_default();
                 link(html, &tables::anchor(&sheet.title), name);
             }
-            for (place, heading) in PARTS {
-                link(html, place.id(), heading);
+            for place in PARTS {
+                link(html, place.id(), self.heading(place));
             }
         });
         html.raw("\n");
     }
 
     /// A part of the page: its pictures, then its tables.
-    fn part(&self, html: &mut Html, (place, heading): (Place, &'static str)) {
+    fn part(&self, html: &mut Html, place: Place) {
         html.element("div", &[("class", "part"), ("id", place.id())], |html| {
-            html.leaf("h2", &[], heading);
+            html.leaf("h2", &[], self.heading(place));
             match place {
                 Place::Phases => self.phases(html),
                 Place::Durations => histogram::histogram(html, self.view),
@@ -339,6 +336,19 @@ impl<'a> Page<'a> {
             self.sheets(html, "h3", place);
         });
         html.raw("\n");
+    }
+
+    /// What a part is called.
+    fn heading(&self, place: Place) -> &'static str {
+        match place {
+            Place::First => "Findings",
+            Place::Phases => "Where the time goes",
+            Place::Durations => "How long submissions take",
+            Place::Trials if self.view.two_sided() => "How far to believe it",
+            Place::Trials => "What it was measured on",
+            Place::Gaps => "When the GPU is busy",
+            Place::Rest => "More",
+        }
     }
 
     fn placed(&self, place: Place) -> impl Iterator<Item = &'a Sheet> {

@@ -5,6 +5,9 @@
 
 use super::markup::Html;
 
+/// How far names on an axis lie apart, in percent: a short one's width where a picture is narrowest.
+const APART: f64 = 9.0;
+
 /// From a lowest to a highest value, with some room at both ends.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Scale {
@@ -93,13 +96,40 @@ fn anchor(place: f64) -> &'static str {
 }
 
 /// A text in a picture, at a place in percent.
-pub(super) fn label(html: &mut Html, class: &'static str, place: f64, y: f64, text: &str) {
+fn label(html: &mut Html, class: &'static str, place: f64, y: f64, text: &str) {
     let (x, y) = (percent(place), px(y));
     html.leaf(
         "text",
         &[("class", class), ("x", &x), ("y", &y), ("text-anchor", anchor(place))],
         text,
     );
+}
+
+/// Names of places on an axis, in their order; one that would touch the one before is left out.
+pub(super) fn labels(html: &mut Html, class: &'static str, y: f64, names: impl IntoIterator<Item = (f64, String)>) {
+    let mut free_from = f64::NEG_INFINITY;
+    for (place, name) in names {
+        if place >= free_from {
+            label(html, class, place, y, &name);
+            free_from = place + APART;
+        }
+    }
+}
+
+/// The ticks of a scale, with their names.
+pub(super) fn ruler(html: &mut Html, scale: &Scale, most: u32, name: impl Fn(f64) -> String) {
+    picture(html, "axis", 20.0, |html| {
+        let ticks = scale.ticks(most);
+        for tick in &ticks {
+            upright(html, "tick", scale.place(*tick), 0.0, 4.0);
+        }
+        labels(
+            html,
+            "tick",
+            17.0,
+            ticks.iter().map(|tick| (scale.place(*tick), name(*tick))),
+        );
+    });
 }
 
 /// A vertical line.

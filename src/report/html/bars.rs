@@ -3,7 +3,7 @@
 //! Bars of one chart have one scale, from 0; so have its intervals, around 0. Every number beside them is the one of the
 //! tables.
 
-use super::axis::{Scale, dot, label, level, picture, rect, upright};
+use super::axis::{Scale, dot, level, picture, rect, ruler, upright};
 use super::markup::Html;
 use super::tables::class_of;
 use crate::compare::gate::RowKey;
@@ -211,12 +211,7 @@ impl<'a> Chart<'a> {
     fn axis(&self, html: &mut Html, scale: &Scale) {
         html.empty("td", &[("colspan", "6")]);
         html.element("td", &[("class", "picture")], |html| {
-            picture(html, "axis", 18.0, |html| {
-                for tick in scale.ticks(4) {
-                    upright(html, "tick", scale.place(tick), 0.0, 4.0);
-                    label(html, "tick", scale.place(tick), 15.0, &format!("{} %", short(tick)));
-                }
-            });
+            ruler(html, scale, 4, |tick| format!("{} %", short(tick)));
         });
         html.empty("td", &[("colspan", "2")]);
     }

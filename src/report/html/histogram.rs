@@ -2,7 +2,7 @@
 //!
 //! Twice: how many submissions are of a duration, and how much GPU time they take together. The bins are those of the JSON.
 
-use super::axis::{label, level, picture, rect, upright};
+use super::axis::{labels, level, picture, rect, upright};
 use super::markup::Html;
 use crate::compare::{HistogramCell, HistogramRow, Over};
 use crate::model::Nanos;
@@ -70,12 +70,15 @@ fn panel(html: &mut Html, view: &View<'_>, title: &str, of: fn(&HistogramCell) -
         });
         picture(html, "bins", bottom + 22.0, |html| {
             let axis = Axis { rows };
-            for edge in &view.comparison.settings.buckets.edges {
-                if let Some(place) = axis.place(*edge).filter(|place| *place > 0.0) {
-                    upright(html, "edge", place, TOP - 4.0, bottom);
-                    label(html, "edge", place, TOP - 8.0, &plain(*edge));
-                }
+            let places = |durations: &[u64]| -> Vec<(f64, String)> {
+                let place = |ns: &u64| Some((axis.place(*ns)?, plain(*ns)));
+                durations.iter().filter_map(place).collect()
+            };
+            let edges = places(&view.comparison.settings.buckets.edges);
+            for (place, _) in &edges {
+                upright(html, "edge", *place, TOP - 4.0, bottom);
             }
+            labels(html, "edge", TOP - 8.0, edges);
             let zero = TOP + SIDE;
             let width = 100.0 / rows.len().max(1) as f64;
             for (at, row) in rows.iter().enumerate() {
@@ -90,12 +93,11 @@ fn panel(html: &mut Html, view: &View<'_>, title: &str, of: fn(&HistogramCell) -
                 }
             }
             level(html, "base", (0.0, 100.0), zero);
-            for tick in axis.ticks() {
-                if let Some(place) = axis.place(tick) {
-                    upright(html, "tick", place, bottom, bottom + 4.0);
-                    label(html, "tick", place, bottom + 17.0, &plain(tick));
-                }
+            let ticks = places(&axis.ticks());
+            for (place, _) in &ticks {
+                upright(html, "tick", *place, bottom, bottom + 4.0);
             }
+            labels(html, "tick", bottom + 17.0, ticks);
         });
     });
 }

@@ -9,6 +9,8 @@ use crate::report::sheet::{Align, Cell, Column, Content, Line, Sheet, Style, cou
 
 /// Columns of a text in a cell; the whole of it is shown when one points at it.
 const CELL_COLUMNS: usize = 90;
+/// Columns of a text that stands in one line.
+const SHORT: usize = 36;
 /// Columns of that whole, and of a sentence.
 const LONGEST: usize = 4_000;
 /// Columns of a sentence.
@@ -179,8 +181,8 @@ fn row(html: &mut Html, cells: &[Cell], columns: &[Column], decimals: &[usize]) 
             }
         }
         let is_list = matches!(cell.content, Content::List(_)) && !is_number(column);
-        if is_list {
-            class.push_str(" list");
+        if is_list || (width(&text) > SHORT && !is_number(column)) {
+            class.push_str(" text");
         }
         let shown = if is_list {
             cut(&text, LONGEST)

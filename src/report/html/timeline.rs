@@ -6,7 +6,7 @@
 
 use serde::Serialize;
 
-use super::axis::{Scale, label, picture, upright};
+use super::axis::{Scale, ruler};
 use super::markup::Html;
 use crate::attribution::{BusyLane, BusySpan, BusyTimeline};
 use crate::compare::{Side, Trial};
@@ -166,18 +166,7 @@ fn path(shares: &[f64]) -> String {
 fn axis(html: &mut Html, longest: u64) {
     let ms = longest as f64 / 1e6;
     let scale = Scale::from_zero(ms);
-    picture(html, "axis", 20.0, |html| {
-        for tick in scale.ticks(6) {
-            upright(html, "tick", scale.place(tick), 0.0, 4.0);
-            label(
-                html,
-                "tick",
-                scale.place(tick),
-                17.0,
-                &format!("{} ms", (tick * 1e6).round() / 1e6),
-            );
-        }
-    });
+    ruler(html, &scale, 4, |tick| format!("{} ms", (tick * 1e6).round() / 1e6));
 }
 
 fn steps(lane: &BusyLane, timeline: &BusyTimeline) -> Vec<[u64; 3]> {

@@ -1,6 +1,6 @@
 //! How far the trials of a side lie apart, beside how far the sides do: a dot per trial, on an axis that need not begin at 0.
 
-use super::axis::{Scale, dot, label, level, picture, upright};
+use super::axis::{Scale, dot, level, picture, ruler, upright};
 use super::markup::Html;
 use crate::compare::gate::RowKey;
 use crate::report::sections::{View, input};
@@ -48,12 +48,7 @@ pub(super) fn strip(html: &mut Html, view: &View<'_>) {
                 });
             }
             html.leaf("div", &[("class", "side")], &view.us_per());
-            picture(html, "axis", 20.0, |html| {
-                for tick in scale.ticks(5) {
-                    upright(html, "tick", scale.place(tick), 0.0, 4.0);
-                    label(html, "tick", scale.place(tick), 17.0, &number(tick));
-                }
-            });
+            ruler(html, &scale, 5, number);
         });
         html.leaf(
             "figcaption",
