@@ -7,7 +7,7 @@ use clap::Args;
 
 use super::judging::JudgingArgs;
 use super::layers::{ConfigFileArgs, Layers};
-use super::output::{OutputPlan, to_stdout, width};
+use super::output::{OutputPlan, draws_blocks, to_stdout, width};
 use super::progress::Bar;
 use super::values::{ReadArgs, parse_time, parse_units};
 use super::{Console, ExitStatus, Stop, print_warning};
@@ -21,7 +21,7 @@ use crate::join::{JoinOptions, ProcessChoice, TimingChoice};
 use crate::model::{Nanos, Timestamp, WindowRule, WindowSpan};
 use crate::parallel::Jobs;
 use crate::recording::ReadOptions;
-use crate::report::{self, Format, GateName, ReportOptions};
+use crate::report::{self, Format, GateName, ReportOptions, Section, Selection, SortBy};
 
 const COMPARE_EXAMPLES: &str = "\
 Examples:
@@ -29,6 +29,7 @@ Examples:
   trace-attr compare --a new.trace --b old.trace --tokens-a 64 --tokens-b 128 -o report.md
   trace-attr compare --a new --b old --process 'hf2q*' --skip-first 200ms --buckets 5us,50us,500us
   trace-attr compare --a new --b old --window signpost:decode --tokens 64
+  trace-attr compare --a new --b old --only buckets,phases --sort change --top 10
 
 A is what you work on, B what you compare it to: a positive delta means that A takes longer.";
 
@@ -168,6 +169,24 @@ pub(super) struct ShowArgs {
     /// How many of the slowest submissions and longest gaps to show [default: 5]
     #[arg(long, value_name = "K", help_heading = "Tables")]
     pub(super) slowest: Option<u16>,
+    /// Show these sections only, such as buckets,phases: trials, findings, buckets, encoders, phases, channels, kernels, gaps,
+    /// slowest, left-out, notes, method
+    ///
+    /// The headline and a gate are always there, JSON, CSV and HTML always hold everything.
+    #[arg(
+        long,
+        value_name = "SECTIONS",
+        value_delimiter = ',',
+        hide_possible_values = true,
+        help_heading = "Tables"
+    )]
+    pub(super) only: Vec<Section>,
+    /// Sort encoders, phases and channels by this [default: phases by a, the others by delta]
+    #[arg(long, value_name = "BY", help_heading = "Tables")]
+    pub(super) sort: Option<SortBy>,
+    /// Show so many rows of encoders, phases and channels, and say how many more there are
+    #[arg(long, value_name = "N", help_heading = "Tables")]
+    pub(super) top: Option<NonZeroUsize>,
     /// Format on standard output [default: terminal, or none when --output is given]
     #[arg(long, value_name = "FORMAT", help_heading = "Output")]
     pub(super) format: Option<Format>,
@@ -398,6 +417,12 @@ impl ShowArgs {
             color,
             show_kernels: self.kernels,
             show_trials: self.trials,
+            show_sparklines: false,
+            selection: Selection {
+                only: self.only.clone(),
+                sort: self.sort,
+                top: self.top,
+            },
             show_private: self.show_private,
             gate_name: self.gate_name.clone(),
             markdown_bytes: ReportOptions::default().markdown_bytes,
@@ -411,9 +436,11 @@ impl ShowArgs {
         })?;
         if plan.is_empty() || self.format.is_some() {
             let format = self.format.unwrap_or(Format::Terminal);
-            to_stdout(status, |out| {
-                report::write(comparison, format, &options(width(), console.color), out)
-            })?;
+            let options = ReportOptions {
+                show_sparklines: format == Format::Terminal && draws_blocks(),
+                ..options(width(), console.color)
+            };
+            to_stdout(status, |out| report::write(comparison, format, &options, out))?;
         }
         Ok(status)
     }

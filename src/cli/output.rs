@@ -1,7 +1,7 @@
 //! Where reports go: standard output, and files that are replaced whole or not at all.
 
 use std::fs;
-use std::io::{self, Write};
+use std::io::{self, IsTerminal, Write};
 use std::path::{Path, PathBuf};
 
 use clap::ValueEnum;
@@ -244,4 +244,18 @@ pub(super) fn width() -> usize {
     let asked = || std::env::var("COLUMNS").ok()?.parse().ok();
     let terminal = terminal_size::terminal_size_of(io::stdout()).map(|(width, _)| usize::from(width.0));
     terminal.or_else(asked).unwrap_or(100).clamp(40, 1_000)
+}
+
+/// Whether standard output is a terminal that draws block characters: not the Linux console's few glyphs, and not a locale
+/// without UTF-8, whose text the terminal would show byte by byte.
+pub(super) fn draws_blocks() -> bool {
+    let set = |name: &str| std::env::var(name).ok().filter(|value| !value.is_empty());
+    let plain = set("TERM").is_some_and(|term| term == "dumb" || term == "linux");
+    // The first that is set counts.
+    let locale = ["LC_ALL", "LC_CTYPE", "LANG"].into_iter().find_map(set);
+    let utf8 = locale.is_some_and(|locale| {
+        let locale = locale.to_ascii_lowercase();
+        locale.contains("utf-8") || locale.contains("utf8")
+    });
+    io::stdout().is_terminal() && !plain && utf8
 }

@@ -17,11 +17,11 @@ use std::io;
 
 use sha2::{Digest, Sha256};
 
-use super::ReportOptions;
 use super::sections::{Document, View, document};
 use super::series::{Series, series};
 use super::sheet::{Line, NOT_MEASURED, Sheet, Style, len, number, plural, signed, spread, text};
 use super::verdict_text::{bounds, result};
+use super::{ReportOptions, Selection};
 use crate::compare::gate::{GateResult, RowKey, Table};
 use crate::compare::{Change, Comparison};
 use crate::label::cut;
@@ -37,13 +37,15 @@ const HEADLINE_COLUMNS: usize = 600;
 
 /// The whole page.
 pub(super) fn render(comparison: &Comparison, options: &ReportOptions) -> io::Result<String> {
-    // A page has room for what a terminal leaves out.
+    // A page has room for what a terminal leaves out, and sorts and filters by itself.
     let options = ReportOptions {
         show_kernels: true,
         show_trials: [Some(&comparison.a), comparison.b.as_ref()]
             .into_iter()
             .flatten()
             .any(|side| side.trials.len() > 1),
+        show_sparklines: false,
+        selection: Selection::default(),
         ..options.clone()
     };
     let view = View::new(comparison, &options);

@@ -22,11 +22,14 @@ mod junit;
 mod markdown;
 mod pick;
 mod sections;
+mod selection;
 mod series;
 mod sheet;
 #[cfg(feature = "cli")]
 mod terminal;
 mod verdict_text;
+
+pub use selection::{Section, Selection, SortBy};
 
 /// How a comparison is written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -82,6 +85,10 @@ pub struct ReportOptions {
     pub show_kernels: bool,
     /// The value of each trial beside the medians.
     pub show_trials: bool,
+    /// How submissions spread over durations, as a line of block characters per side.
+    pub show_sparklines: bool,
+    /// Which sections and rows the text formats show.
+    pub selection: Selection,
     /// Shows [`command`](Self::command), which can hold paths and names of a user.
     pub show_private: bool,
     /// What the comparison is called in CI: marker of the comment, test suite, annotations; `None`: the command.
@@ -102,6 +109,8 @@ impl Default for ReportOptions {
             color: false,
             show_kernels: false,
             show_trials: false,
+            show_sparklines: false,
+            selection: Selection::default(),
             show_private: false,
             gate_name: None,
             markdown_bytes: markdown::COMMENT_BYTES,

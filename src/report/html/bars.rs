@@ -73,10 +73,12 @@ impl<'a> Chart<'a> {
             [interval.low(), interval.high()].map(|bound| percent_of_log(bound).clamp(FARTHEST.0, FARTHEST.1))
         });
         let bounds: Vec<f64> = bounds.collect();
+        // With the band around 0.
+        let margin = view.comparison.inference.margin_pct.clamp(0.0, FARTHEST.1);
         Chart {
             view,
             times: Scale::from_zero(longest * 1.02),
-            intervals: Scale::over(bounds.iter().copied().chain([0.0])).filter(|_| !bounds.is_empty()),
+            intervals: Scale::over(bounds.iter().copied().chain([-margin, margin])).filter(|_| !bounds.is_empty()),
         }
     }
 

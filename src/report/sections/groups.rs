@@ -67,11 +67,14 @@ impl View<'_> {
         let mut sheets = self.table(
             "Duration buckets",
             "bucket",
-            &self.comparison.buckets,
+            &self.comparison.buckets.iter().collect::<Vec<_>>(),
             &[("TOTAL", &self.comparison.total), ("BUSY", &busy)],
             &metrics,
         );
         if let Some(sheet) = sheets.first_mut() {
+            if self.options.show_sparklines {
+                sheet.lines = self.sparklines();
+            }
             let mut line = "µs/sub: median per submission (p50)".to_owned();
             if self.two_sided() {
                 line += "; count % and per-sub % split Δ %: (1 + Δ) = (1 + count)(1 + per-sub), per-sub of the mean; share %: Δ of B's TOTAL";
@@ -92,7 +95,7 @@ impl View<'_> {
         metrics.extend(self.total_and_spread());
         metrics.push(Metric::new("CPU encode", 5, |cell| cell.cpu_encode_us));
         let total = [("TOTAL", &self.comparison.total)];
-        let mut sheets = self.table("Encoders", "family", &self.comparison.encoders, &total, &metrics);
+        let mut sheets = self.chosen("Encoders", "family", &self.comparison.encoders, &total, &metrics);
         if let Some(sheet) = sheets.first_mut() {
             let line = format!("CPU encode: {} that the CPU spent encoding, no GPU time", self.us_per());
             sheet.footer.push(Line {
@@ -111,7 +114,7 @@ impl View<'_> {
         metrics.extend(self.total_and_spread());
         metrics.push(Metric::new("µs/CB", 5, |cell| cell.us_per_command_buffer));
         let total = [("TOTAL", &self.comparison.total)];
-        let mut sheets = self.table("Phases", "phase", &self.comparison.phases, &total, &metrics);
+        let mut sheets = self.chosen("Phases", "phase", &self.comparison.phases, &total, &metrics);
         if let Some(sheet) = sheets.first_mut() {
             sheet
                 .footer
@@ -157,7 +160,7 @@ impl View<'_> {
             cell.latency.map(|latency| latency.p95_us)
         }));
         let total = [("TOTAL", &self.comparison.total)];
-        let mut sheets = self.table("Channels", "channel", &self.comparison.channels, &total, &metrics);
+        let mut sheets = self.chosen("Channels", "channel", &self.comparison.channels, &total, &metrics);
         if let Some(sheet) = sheets.first_mut() {
             let line = "latency: µs from the CPU to the GPU's start of a submission, median";
             sheet.footer.push(Line {
@@ -176,10 +179,27 @@ impl View<'_> {
         metrics
     }
 
+    /// The rows that were asked for, as a table that says how many more there are.
+    fn chosen(&self, title: &str, key: &str, rows: &[Row], totals: &[(&str, &Row)], metrics: &[Metric]) -> Vec<Sheet> {
+        let (rows, more) = self.options.selection.rows(rows);
+        let mut sheets = self.table(title, key, &rows, totals, metrics);
+        if let (Some(sheet), 1..) = (sheets.first_mut(), more) {
+            let rows = plural(more as u64, "more row");
+            sheet.footer.push(Line::plain(format!(
+                "{rows}, in TOTAL too: a larger --top, or --format json"
+            )));
+        }
+        sheets
+    }
+
     /// A table of rows with the same columns for each side, and how they differ.
-    fn table(&self, title: &str, key: &str, rows: &[Row], totals: &[(&str, &Row)], metrics: &[Metric]) -> Vec<Sheet> {
+    fn table(&self, title: &str, key: &str, rows: &[&Row], totals: &[(&str, &Row)], metrics: &[Metric]) -> Vec<Sheet> {
         // Without an interval anywhere the columns would say nothing.
-        let judged = rows.iter().chain(totals.iter().map(|(_, row)| *row)).any(tested);
+        let judged = rows
+            .iter()
+            .copied()
+            .chain(totals.iter().map(|(_, row)| *row))
+            .any(tested);
         let mut columns = vec![Column::new(key, Align::Left, 0)];
         for (name, _) in &self.sides {
             columns.extend(metrics.iter().map(|metric| {
@@ -227,7 +247,7 @@ impl View<'_> {
             let said_elsewhere = rows.iter().all(|row| row.flags.is_empty());
             columns.push(Column::new("flags", Align::Left, if said_elsewhere { 5 } else { 2 }));
         }
-        let lines = rows.iter().map(|row| (Cell::label(&row.key), row, None));
+        let lines = rows.iter().map(|row| (Cell::label(&row.key), *row, None));
         let sums = totals
             .iter()
             .map(|(key, row)| (Cell::new(*key), *row, Some(Style::Strong)));
@@ -270,14 +290,14 @@ impl View<'_> {
     }
 
     /// The values behind the medians.
-    fn by_trial(&self, title: &str, key: &str, rows: &[Row], totals: &[(&str, &Row)]) -> Sheet {
+    fn by_trial(&self, title: &str, key: &str, rows: &[&Row], totals: &[(&str, &Row)]) -> Sheet {
         let mut columns = vec![Column::new(key, Align::Left, 0)];
         columns.extend(
             self.sides
                 .iter()
                 .map(|(name, _)| Column::new(name.as_str(), Align::Left, 0)),
         );
-        let keyed = rows.iter().map(|row| (Cell::label(&row.key), row, false));
+        let keyed = rows.iter().map(|row| (Cell::label(&row.key), *row, false));
         let sums = totals.iter().map(|(key, row)| (Cell::new(*key), *row, *key == "BUSY"));
         let rows = keyed.chain(sums).map(|(key, row, busy)| {
             let mut cells = vec![key];

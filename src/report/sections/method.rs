@@ -5,6 +5,7 @@ use std::fmt::Write as _;
 use crate::compare::Side;
 use crate::inference::Method;
 use crate::model::{Reason, Severity, Timing, WindowRule, WindowSpan};
+use crate::report::Section;
 use crate::report::pick;
 use crate::report::sheet::{Line, Sheet, Style, count, duration, len, moment, plural, text};
 
@@ -59,7 +60,11 @@ impl View<'_> {
         if warnings > 0 {
             let warnings = plural(u64::try_from(warnings).unwrap_or(u64::MAX), "warning");
             lines.push(Line {
-                text: format!("{warnings}, see Notes"),
+                text: if self.options.selection.shows(Section::Notes) {
+                    format!("{warnings}, see Notes")
+                } else {
+                    format!("{warnings}: see --only notes")
+                },
                 style: Style::Strong,
             });
         }

@@ -4,6 +4,7 @@
 
 mod gate;
 mod groups;
+mod histogram;
 mod label_map;
 mod lists;
 mod method;
@@ -11,8 +12,8 @@ mod method;
 use crate::compare::{self, Comparison, Row, Side, Trial, Verdict};
 use crate::label;
 use crate::model::Nanos;
-use crate::report::ReportOptions;
-use crate::report::sheet::{Line, NOT_MEASURED, Sheet, Style, text};
+use crate::report::sheet::{Line, NOT_MEASURED, Sheet, Style, plural, text};
+use crate::report::{ReportOptions, Section};
 
 /// Kernel names of a family that are shown without `--kernels`, and other names that are listed.
 const FEW: usize = 5;
@@ -29,26 +30,53 @@ pub(super) struct Document {
     pub(super) sheets: Vec<Sheet>,
 }
 
+/// Sections in the order of the report.
+const SECTIONS: [Section; 12] = [
+    Section::Trials,
+    Section::Findings,
+    Section::Buckets,
+    Section::Encoders,
+    Section::Phases,
+    Section::Channels,
+    Section::Kernels,
+    Section::Gaps,
+    Section::Slowest,
+    Section::LeftOut,
+    Section::Notes,
+    Section::Method,
+];
+
 /// Builds the report.
 pub(super) fn document(comparison: &Comparison, options: &ReportOptions) -> Document {
     let view = View::new(comparison, options);
+    let selection = &options.selection;
+    // What the exit status says is always told.
     let mut sheets: Vec<Sheet> = view.gate().into_iter().collect();
-    sheets.extend([view.trials(), view.findings()]);
-    sheets.extend(view.buckets());
-    sheets.extend(view.encoders());
-    sheets.extend(view.phases());
-    sheets.extend(view.label_map());
-    sheets.extend(view.channels());
-    sheets.extend(view.kernels());
-    sheets.extend(view.shader_samples());
-    sheets.extend(view.gaps());
-    sheets.push(view.slowest());
-    sheets.push(view.left_out());
-    sheets.extend(view.notes());
-    sheets.push(view.method());
+    for section in SECTIONS.into_iter().filter(|section| selection.shows(*section)) {
+        match section {
+            Section::Trials => sheets.push(view.trials()),
+            Section::Findings => sheets.push(view.findings()),
+            Section::Buckets => sheets.extend(view.buckets()),
+            Section::Encoders => sheets.extend(view.encoders()),
+            Section::Phases => {
+                sheets.extend(view.phases());
+                sheets.extend(view.label_map());
+            }
+            Section::Channels => sheets.extend(view.channels()),
+            Section::Kernels => {
+                sheets.extend(view.kernels());
+                sheets.extend(view.shader_samples());
+            }
+            Section::Gaps => sheets.extend(view.gaps()),
+            Section::Slowest => sheets.push(view.slowest()),
+            Section::LeftOut => sheets.push(view.left_out()),
+            Section::Notes => sheets.extend(view.notes()),
+            Section::Method => sheets.push(view.method()),
+        }
+    }
     Document {
         headline: text(&compare::headline(comparison)),
-        intro: view.intro(),
+        intro: view.intro().into_iter().chain(view.not_shown()).collect(),
         sheets,
     }
 }
@@ -97,6 +125,14 @@ impl<'a> View<'a> {
 
     fn name_b(&self) -> &str {
         self.sides.get(1).map_or("B", |(name, _)| name)
+    }
+
+    /// Rows that do not count must not be missed because nobody asked for their section. (Warnings are told above.)
+    fn not_shown(&self) -> Option<Line> {
+        let trials = self.sides.iter().flat_map(|(_, side)| &side.trials);
+        let rows: u64 = trials.map(|trial| trial.left_out.rows()).sum();
+        let hidden = rows > 0 && !self.options.selection.shows(Section::LeftOut);
+        hidden.then(|| Line::plain(plural(rows, "row") + " left out: see --only left-out"))
     }
 
     pub(super) fn two_sided(&self) -> bool {
