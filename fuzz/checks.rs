@@ -13,8 +13,10 @@ pub mod readers;
 
 use std::sync::LazyLock;
 
+use trace_attr::analysis::{TracedSide, TracedTrial, Traces};
 use trace_attr::attribution::{Buckets, Group, KernelRules, PhaseNames};
 use trace_attr::compare::{CompareOptions, Comparison, Settings, Side, Trial, TrialOptions, compare, headline};
+use trace_attr::convert::{self, Conversion};
 use trace_attr::error::Error;
 use trace_attr::join::{JoinOptions, ProcessChoice, RunInput, TimingChoice, choose_timing, join};
 use trace_attr::model::{Nanos, Reason, Timestamp, Timing, Trace, WindowRule};
@@ -281,6 +283,7 @@ pub fn compared(recording: &Recording, view: &View) -> Result<Comparison, Error>
         let trace = join(recording, run.clone(), &options, timing)?;
         let trial = Trial::from_trace(&trace, format!("run {}", trace.run), view.units, &trial_options);
         check(&trace, &trial);
+        conversions(trace, &trial);
         trials.push(trial);
     }
     let b = trials.split_off(trials.len().div_ceil(2));
@@ -368,6 +371,44 @@ fn check(trace: &Trace, trial: &Trial) {
     if let Some(check) = trace.cross_check {
         assert!(check.both + check.differ <= counted + check.only_points);
     }
+}
+
+/// Every file for other tools is written; JSON is JSON, and the stacks add up to the trial.
+fn conversions(trace: Trace, trial: &Trial) {
+    let side = |name: &str, trace| TracedSide {
+        name: name.to_owned(),
+        trials: vec![TracedTrial {
+            input: "fuzz".to_owned(),
+            number: 1,
+            trace,
+            live: None,
+        }],
+        phase_names: PhaseNames::default(),
+    };
+    let traces = Traces {
+        a: side("a", trace.clone()),
+        b: Some(side("b", trace)),
+        missing: Vec::new(),
+    };
+    let written = |conversion| {
+        let mut out = Vec::new();
+        convert::write(&traces, conversion, &mut out).expect("a Vec takes everything");
+        out
+    };
+    written(Conversion::Perfetto);
+    written(Conversion::Pprof);
+    for conversion in [Conversion::Chrome, Conversion::Speedscope, Conversion::Hatchet] {
+        serde_json::from_slice::<serde_json::Value>(&written(conversion)).expect("JSON");
+    }
+    let stacks = String::from_utf8(written(Conversion::FoldedDiff)).expect("text");
+    let mut sums = [0, 0];
+    for line in stacks.lines() {
+        let columns = line.rsplitn(3, ' ').take(2);
+        for (sum, column) in sums.iter_mut().zip(columns) {
+            *sum += column.parse::<u64>().expect("a number");
+        }
+    }
+    assert_eq!(sums, [trial.all.total.0; 2]);
 }
 
 /// Every report renders, wide and narrow, short and with everything; the JSON is JSON.

@@ -1,10 +1,14 @@
 //! The way through the house: inputs are read, joined, attributed and compared.
 //!
 //! What goes in is a [`Request`] (inputs of one or two sides and how to look at them); what comes out is a
-//! [`Comparison`] and, when the user asked to go on without them, the inputs that could not be used. `inputs` reads them.
+//! [`Comparison`] and, when the user asked to go on without them, the inputs that could not be used. `inputs` reads them;
+//! `traces` stops where every run is a [`Trace`], for files that hold submissions and no statistics.
 
 mod inputs;
 mod live;
+mod traces;
+
+pub use traces::{TracedSide, TracedTrial, Traces, traces};
 
 use std::path::PathBuf;
 
@@ -12,7 +16,7 @@ use crate::attribution::MappedSide;
 use crate::compare::{Baseline, CompareOptions, Comparison, Settings, Side, Trial, TrialOptions, compare};
 use crate::error::{Error, Result};
 use crate::join::{JoinOptions, ProcessChoice, RunInput, TimingChoice, choose_timing, join};
-use crate::model::{Note, Timing};
+use crate::model::{Note, Process, Timing, Trace};
 use crate::parallel::in_order;
 use crate::recording::{Progress, ReadOptions, Recording, RunTables};
 use inputs::{Content, ReadInput, paths, read_all, shown_inputs};
@@ -73,6 +77,91 @@ pub fn analyse(request: &Request, progress: &dyn Progress) -> Result<Outcome> {
         .map(|path| path.display().to_string())
         .zip(names.iter().cloned())
         .collect();
+    let Prepared {
+        a,
+        b,
+        timing,
+        mut missing,
+    } = prepare(request, names, progress)?;
+    let map = &request.compare.label_map;
+    let options = |side| TrialOptions {
+        phase_names: map.side(side),
+        ..request.trial.clone()
+    };
+    let (options_a, options_b) = (options(MappedSide::A), options(MappedSide::B));
+    let (timing_a, timing_b) = (
+        live::timing(&a).unwrap_or(timing),
+        b.as_deref().and_then(live::timing).unwrap_or(timing),
+    );
+    let a = trials(request, &request.a, a, timing, &options_a, &mut missing)?;
+    let b = match (&request.b, b) {
+        (Some(side), Some(inputs)) => Some((side, trials(request, side, inputs, timing, &options_b, &mut missing)?)),
+        _ => None,
+    };
+    let has_units = !request.a.units.is_empty() || request.b.as_ref().is_some_and(|side| !side.units.is_empty());
+    let unit = has_units.then(|| request.unit.clone());
+    let baseline = request.baseline.as_ref();
+    let settings = Settings {
+        timing: timing_a,
+        timing_b: match (baseline, &request.b) {
+            (Some(baseline), _) => baseline.settings.timing,
+            (None, Some(_)) => timing_b,
+            (None, None) => timing_a,
+        },
+        unit: unit.clone(),
+        unit_b: baseline.map_or(unit, |baseline| baseline.settings.unit.clone()),
+        buckets: request.trial.buckets.clone(),
+        window_a: request.a.join.window.clone(),
+        window_b: match (baseline, &request.b) {
+            (Some(baseline), _) => &baseline.settings.window_a,
+            (None, Some(side)) => &side.join.window,
+            (None, None) => &request.a.join.window,
+        }
+        .clone(),
+        slowest: request.trial.slowest,
+    };
+    let named = |side, trials: &[Trial]| side_name(side, trials.iter().map(|trial| (&trial.process, &*trial.input)));
+    let names = told_apart(
+        named(&request.a, &a),
+        match (&b, baseline) {
+            (Some((side, trials)), _) => Some(named(side, trials)),
+            (None, baseline) => baseline.map(|baseline| baseline.side.name.clone()),
+        },
+    );
+    let stored = || baseline.map(|baseline| baseline.side.trials.clone());
+    let b = b.map(|(_, trials)| trials).or_else(stored);
+    let b = b.zip(names.1).map(|(trials, name)| Side { name, trials });
+    let mut comparison = compare(
+        Side {
+            name: names.0,
+            trials: a,
+        },
+        b,
+        settings,
+        &compare_options(request)?,
+    )?;
+    let lost = missing.iter().map(|(input, error)| {
+        let mut reason = error.kind().to_string();
+        // What the user typed may name folders that are nobody's business in a report.
+        for (path, shown) in &whole_paths {
+            reason = reason.replace(path, shown);
+        }
+        Note::warning("missing_trial", format!("{input} is missing: {reason}"))
+    });
+    comparison.notes.splice(0..0, lost);
+    Ok(Outcome { comparison, missing })
+}
+
+/// Inputs of both sides that were read and fit together, before anything is made of them.
+struct Prepared {
+    a: Vec<ReadInput>,
+    b: Option<Vec<ReadInput>>,
+    timing: Timing,
+    missing: Vec<(String, Error)>,
+}
+
+/// Reads the inputs, which are shown by `names`, and finds the timing table that all of them have.
+fn prepare(request: &Request, names: Vec<String>, progress: &dyn Progress) -> Result<Prepared> {
     let mut missing = Vec::new();
     let mut read = read_all(request, names, progress).into_iter();
     let mut side = |side: &SideRequest| -> Result<Vec<ReadInput>> {
@@ -117,75 +206,7 @@ pub fn analyse(request: &Request, progress: &dyn Progress) -> Result<Outcome> {
             }
         }
     };
-    let map = &request.compare.label_map;
-    let options = |side| TrialOptions {
-        phase_names: map.side(side),
-        ..request.trial.clone()
-    };
-    let (options_a, options_b) = (options(MappedSide::A), options(MappedSide::B));
-    let (timing_a, timing_b) = (
-        live::timing(&a).unwrap_or(timing),
-        b.as_deref().and_then(live::timing).unwrap_or(timing),
-    );
-    let a = trials(request, &request.a, a, timing, &options_a, &mut missing)?;
-    let b = match (&request.b, b) {
-        (Some(side), Some(inputs)) => Some((side, trials(request, side, inputs, timing, &options_b, &mut missing)?)),
-        _ => None,
-    };
-    let has_units = !request.a.units.is_empty() || request.b.as_ref().is_some_and(|side| !side.units.is_empty());
-    let unit = has_units.then(|| request.unit.clone());
-    let baseline = request.baseline.as_ref();
-    let settings = Settings {
-        timing: timing_a,
-        timing_b: match (baseline, &request.b) {
-            (Some(baseline), _) => baseline.settings.timing,
-            (None, Some(_)) => timing_b,
-            (None, None) => timing_a,
-        },
-        unit: unit.clone(),
-        unit_b: baseline.map_or(unit, |baseline| baseline.settings.unit.clone()),
-        buckets: request.trial.buckets.clone(),
-        window_a: request.a.join.window.clone(),
-        window_b: match (baseline, &request.b) {
-            (Some(baseline), _) => &baseline.settings.window_a,
-            (None, Some(side)) => &side.join.window,
-            (None, None) => &request.a.join.window,
-        }
-        .clone(),
-        slowest: request.trial.slowest,
-    };
-    let mut names = (
-        side_name(&request.a, &a),
-        match (&b, baseline) {
-            (Some((side, trials)), _) => Some(side_name(side, trials)),
-            (None, baseline) => baseline.map(|baseline| baseline.side.name.clone()),
-        },
-    );
-    if names.1.as_ref() == Some(&names.0) {
-        names = (format!("{} (A)", names.0), names.1.map(|name| format!("{name} (B)")));
-    }
-    let stored = || baseline.map(|baseline| baseline.side.trials.clone());
-    let b = b.map(|(_, trials)| trials).or_else(stored);
-    let b = b.zip(names.1).map(|(trials, name)| Side { name, trials });
-    let mut comparison = compare(
-        Side {
-            name: names.0,
-            trials: a,
-        },
-        b,
-        settings,
-        &compare_options(request)?,
-    )?;
-    let lost = missing.iter().map(|(input, error)| {
-        let mut reason = error.kind().to_string();
-        // What the user typed may name folders that are nobody's business in a report.
-        for (path, shown) in &whole_paths {
-            reason = reason.replace(path, shown);
-        }
-        Note::warning("missing_trial", format!("{input} is missing: {reason}"))
-    });
-    comparison.notes.splice(0..0, lost);
-    Ok(Outcome { comparison, missing })
+    Ok(Prepared { a, b, timing, missing })
 }
 
 /// Options of the comparison, with what a baseline brings.
@@ -298,6 +319,23 @@ fn trials(
     options: &TrialOptions,
     missing: &mut Vec<(String, Error)>,
 ) -> Result<Vec<Trial>> {
+    let make = |trace: Trace, input: &ReadInput| Trial::from_trace(&trace, input.shown.clone(), None, options);
+    let made = runs(request, side, inputs, timing, make, missing)?;
+    Ok(made
+        .into_iter()
+        .map(|(trial, units)| Trial { units, ..trial })
+        .collect())
+}
+
+/// Makes something of each run of a side's inputs: several at once, in their order, each with its units.
+fn runs<T: Send>(
+    request: &Request,
+    side: &SideRequest,
+    inputs: Vec<ReadInput>,
+    timing: Timing,
+    make: impl Fn(Trace, &ReadInput) -> T + Sync,
+    missing: &mut Vec<(String, Error)>,
+) -> Result<Vec<(T, Option<u64>)>> {
     let run_counts: Vec<usize> = inputs.iter().map(ReadInput::trials).collect();
     let count: usize = run_counts.iter().sum();
     let per_input = inputs.iter().all(|input| input.units.is_some());
@@ -321,51 +359,62 @@ fn trials(
         .iter()
         .zip(runs)
         .flat_map(|(input, runs)| runs.into_iter().map(move |run| (input, run)));
-    let make = |(input, run): (&ReadInput, Option<RunTables>)| {
+    let joined = |(input, run): (&ReadInput, Option<RunTables>)| {
         let trace = match (&input.content, run) {
             (Content::Recording(recording), Some(run)) => join(recording, run, &side.join, timing),
             (Content::Live(profile), _) => live::trace(profile, &input.shown),
             (Content::Recording(_), None) => Err(Error::unfit("the run was used already")),
         };
-        let trial = trace.map(|trace| Trial::from_trace(&trace, input.shown.clone(), None, options));
-        trial.map_err(|error| (input.shown.clone(), error))
+        trace
+            .map(|trace| make(trace, input))
+            .map_err(|error| (input.shown.clone(), error))
     };
-    let made = in_order(request.read.jobs, runs.collect(), make, |made| {
+    let made = in_order(request.read.jobs, runs.collect(), joined, |made| {
         made.is_err() && !request.keep_going
     });
     let units_of = inputs
         .iter()
         .zip(&run_counts)
         .flat_map(|(input, runs)| std::iter::repeat_n(input.units, *runs));
-    let mut trials = Vec::new();
+    let mut all = Vec::new();
     for (made, own_units) in made.into_iter().zip(units_of) {
         match made {
-            Ok(trial) => {
+            Ok(made) => {
                 let units = match side.units.as_slice() {
                     [] => None,
                     [one] => Some(*one),
-                    several => own_units.or_else(|| several.get(trials.len()).copied()),
+                    several => own_units.or_else(|| several.get(all.len()).copied()),
                 };
-                trials.push(Trial { units, ..trial });
+                all.push((made, units));
             }
             Err(lost) if request.keep_going => missing.push(lost),
             Err((_, error)) => return Err(error),
         }
     }
-    if trials.is_empty() {
+    if all.is_empty() {
         return Err(Error::unfit("no trial of a side could be used").with_help("see the errors above"));
     }
-    Ok(trials)
+    Ok(all)
 }
 
-fn side_name(side: &SideRequest, trials: &[Trial]) -> String {
+/// The name of a side whose trials are given by process and input.
+fn side_name<'t>(side: &SideRequest, trials: impl Iterator<Item = (&'t Process, &'t str)> + Clone) -> String {
     if let Some(name) = &side.name {
         return name.clone();
     }
-    let mut names = trials.iter().map(|trial| trial.process.name.as_str());
+    let mut names = trials.clone().map(|(process, _)| process.name.as_str());
     let first = names.next().unwrap_or("");
     if !first.is_empty() && first != "all" && names.all(|name| name == first) {
         return first.to_owned();
     }
-    trials.first().map_or_else(String::new, |trial| trial.input.clone())
+    let mut inputs = trials.map(|(_, input)| input);
+    inputs.next().map_or_else(String::new, str::to_owned)
+}
+
+/// Names of sides that differ.
+fn told_apart(a: String, b: Option<String>) -> (String, Option<String>) {
+    match b {
+        Some(b) if a == b => (format!("{a} (A)"), Some(format!("{b} (B)"))),
+        b => (a, b),
+    }
 }

@@ -27,6 +27,7 @@ pub mod cli;
 pub mod compare;
 #[cfg(feature = "traces")]
 pub mod config;
+#[cfg(any(feature = "live", feature = "traces"))]
 pub mod convert;
 pub mod error;
 #[cfg(any(feature = "live", feature = "traces"))]
@@ -48,6 +49,8 @@ mod placed;
 pub mod recording;
 #[cfg(feature = "traces")]
 pub mod report;
+#[cfg(feature = "traces")]
+pub mod shapes;
 #[cfg(feature = "traces")]
 pub mod source;
 #[cfg(feature = "traces")]

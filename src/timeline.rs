@@ -1,7 +1,8 @@
 //! The shape that tools for timelines want: groups of tracks with slices, in integers of ns.
 //!
-//! Made from a live profile, and by the same way from anything else with times. Slices of a track may overlap in any
-//! way; how a format shows that is its own affair.
+//! Made from a live profile, and from the traces of one side or two. Slices are made when they are asked for, because a
+//! minute of GPU work has a million of them. Slices of a track may overlap in any way; how a format shows that is its
+//! own affair.
 
 use std::sync::Arc;
 
@@ -39,29 +40,50 @@ pub struct Slice {
     pub flow: Option<u64>,
 }
 
-/// A row of slices.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Track {
-    /// Its name.
-    pub name: String,
-    /// Slices, by start.
-    pub slices: Vec<Slice>,
+/// Where slices come from.
+pub trait Slices {
+    /// First ns and length of each slice, by start.
+    fn spans(&self) -> Box<dyn Iterator<Item = (u64, u64)> + '_>;
+    /// The slice at a place in that order.
+    fn slice(&self, place: usize) -> Option<Slice>;
 }
 
-/// Tracks that belong together: the host, the GPU; a side.
-#[derive(Debug, Clone, PartialEq)]
-pub struct TrackGroup {
+impl Slices for Vec<Slice> {
+    fn spans(&self) -> Box<dyn Iterator<Item = (u64, u64)> + '_> {
+        Box::new(self.iter().map(|slice| (slice.start_ns, slice.length_ns)))
+    }
+
+    fn slice(&self, place: usize) -> Option<Slice> {
+        self.get(place).cloned()
+    }
+}
+
+/// A row of slices.
+pub struct Track<'a> {
+    /// Its name.
+    pub name: String,
+    /// Whether a slice that lies inside another is a part of it, as with calls; what the GPU runs at the same time is
+    /// not.
+    pub nests: bool,
+    /// Its slices.
+    pub slices: Box<dyn Slices + 'a>,
+}
+
+/// Tracks that belong together: the host, the GPU; a trial.
+pub struct TrackGroup<'a> {
     /// Its name.
     pub name: String,
     /// Its tracks.
-    pub tracks: Vec<Track>,
+    pub tracks: Vec<Track<'a>>,
 }
 
+/// Facts about a file as a whole, in this order: what 0 was on the clock that times come from, what was left out.
+pub type About = Vec<(Arc<str>, Value)>;
+
 /// Everything that happened.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Timeline {
-    /// What 0 was on the clock that the times come from, ns.
-    pub origin_ns: u64,
+pub struct Timeline<'a> {
+    /// What is known of all of it.
+    pub about: About,
     /// Groups of tracks.
-    pub groups: Vec<TrackGroup>,
+    pub groups: Vec<TrackGroup<'a>>,
 }

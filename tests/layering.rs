@@ -15,8 +15,8 @@ const LAYERS: &[(&str, &[&str])] = &[
     ("figures", &["model"]),
     ("placed", &["error"]),
     ("timeline", &[]),
-    ("calltree", &[]),
-    ("convert", &["timeline", "calltree"]),
+    ("calltree", &["timeline"]),
+    ("convert", &["label", "timeline", "calltree"]),
     ("inference", &[]),
     ("parallel", &[]),
     ("cache", &["error"]),
@@ -76,6 +76,20 @@ const LAYERS: &[(&str, &[&str])] = &[
             "live",
         ],
     ),
+    // Traces as what `convert` writes.
+    (
+        "shapes",
+        &[
+            "error",
+            "model",
+            "attribution",
+            "analysis",
+            "live",
+            "timeline",
+            "calltree",
+            "convert",
+        ],
+    ),
     // A recording after the other, each the whole way.
     (
         "watch",
@@ -100,6 +114,7 @@ const LAYERS: &[(&str, &[&str])] = &[
         &[
             "cache",
             "config",
+            "convert",
             "figures",
             "label",
             "live",
@@ -252,7 +267,7 @@ fn each_dangerous_thing_has_its_place() {
     only_in(&["process::exit"], &["cli/"]);
     only_in(
         &["flate2", "ruzstd"],
-        &["source.rs", "cli/export.rs", "xctrace/cache.rs"],
+        &["source.rs", "convert/pprof.rs", "cli/export.rs", "xctrace/cache.rs"],
     );
     only_in(&["unsafe "], &["live/backend/metal/", "live/ffi.rs"]);
     only_in(&["transmute"], &[]);

@@ -2,6 +2,7 @@
 
 use std::collections::{HashMap, HashSet};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use super::{Request, SideRequest};
 use crate::error::{Error, Result};
@@ -46,7 +47,7 @@ pub(super) fn read_all(
             ..request.read.clone()
         };
         let content = source.and_then(|source| match live_profile(&source) {
-            Some(profile) => profile.map(|profile| Content::Live(Box::new(profile))),
+            Some(profile) => profile.map(|profile| Content::Live(Arc::new(profile))),
             None => {
                 read_recording(&source, &options, progress).map(|recording| Content::Recording(Box::new(recording)))
             }
@@ -96,7 +97,7 @@ pub(super) enum Content {
     /// Runs of a recording.
     Recording(Box<Recording>),
     /// A live profile: one trial.
-    Live(Box<Profile>),
+    Live(Arc<Profile>),
 }
 
 /// An input that was read, as it is shown.

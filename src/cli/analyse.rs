@@ -9,7 +9,8 @@ use super::judging::JudgingArgs;
 use super::layers::{ConfigFileArgs, Layers};
 use super::output::{OutputPlan, draws_blocks, to_stdout, width};
 use super::progress::Bar;
-use super::values::{ReadArgs, parse_time, parse_units};
+use super::selection::{LabelMapArgs, Own, ReadingArgs, SelectArgs, SideSelectArgs, once_from_stdin};
+use super::values::parse_units;
 use super::{Console, ExitStatus, Stop, print_warning};
 use crate::analysis::{Outcome, Request, SideRequest, analyse};
 use crate::attribution::Buckets;
@@ -17,10 +18,6 @@ use crate::compare::gate::GateResult;
 use crate::compare::{Baseline, CompareOptions, TrialOptions};
 use crate::config::unit_name;
 use crate::error::{Error, Result};
-use crate::join::{JoinOptions, ProcessChoice, TimingChoice};
-use crate::model::{Nanos, Timestamp, WindowRule, WindowSpan};
-use crate::parallel::Jobs;
-use crate::recording::ReadOptions;
 use crate::report::{self, Format, GateName, ReportOptions, Section, Selection, SortBy};
 
 const COMPARE_EXAMPLES: &str = "\
@@ -104,28 +101,8 @@ pub(super) struct SharedArgs {
     /// What a unit is called [default: token]
     #[arg(long, value_name = "WORD", value_parser = unit_name, conflicts_with = "tokens", help_heading = "Units")]
     pub(super) unit: Option<String>,
-    /// Which process: a name, a pid, a glob, or `all` [default: the recorded one]
-    #[arg(long, value_name = "NAME|PID|GLOB", help_heading = "What counts")]
-    pub(super) process: Option<String>,
-    /// Which table the GPU times come from [default: auto]
-    #[arg(long, value_name = "TABLE", help_heading = "What counts")]
-    pub(super) timing: Option<TimingChoice>,
-    /// Count equal work only: signpost:NAME, or quiet:GAP (the longest stretch without a longer pause)
-    ///
-    /// signpost:NAME is the interval of that name, exactly, of the chosen process (table `os-signpost`); of several
-    /// it goes from the first start to the last end, and says so. quiet:GAP is the longest stretch of submissions with
-    /// no pause longer than GAP between them, such as quiet:10ms.
-    #[arg(long, value_name = "RULE", help_heading = "What counts")]
-    pub(super) window: Option<WindowSpan>,
-    /// Count submissions that start at or after this time of the recording (1.25s, 800ms)
-    #[arg(long, value_name = "TIME", value_parser = parse_time, help_heading = "What counts")]
-    pub(super) from: Option<Nanos>,
-    /// Count submissions that start before this time of the recording
-    #[arg(long, value_name = "TIME", value_parser = parse_time, help_heading = "What counts")]
-    pub(super) to: Option<Nanos>,
-    /// Leave out this much after the process's first submission, or the window's with --window
-    #[arg(long, value_name = "TIME", value_parser = parse_time, help_heading = "What counts")]
-    pub(super) skip_first: Option<Nanos>,
+    #[command(flatten)]
+    pub(super) select: SelectArgs,
     /// Bucket edges [default: 2us,8us,32us,80us]
     #[arg(long, value_name = "TIMES", help_heading = "Tables")]
     pub(super) buckets: Option<String>,
@@ -135,21 +112,10 @@ pub(super) struct SharedArgs {
     /// that fits counts.
     #[arg(long, value_name = "FILE", help_heading = "Tables")]
     pub(super) kernel_rules: Option<PathBuf>,
-    /// Names of phases that are the same on both sides (TOML)
-    ///
-    /// Each entry is `[[phase]]` with the phase's `name` and a regular expression for side A's phases (`a`), for side
-    /// B's (`b`) or both. An expression is held against the phase as the report calls it without the map; the first entry
-    /// that fits counts. The report shows how much GPU time each entry took, and what none did.
-    #[arg(long, value_name = "FILE", help_heading = "Tables")]
-    pub(super) label_map: Option<PathBuf>,
-    /// Go on without inputs that cannot be used; they are named in every format, and the exit status is 3
-    #[arg(long, help_heading = "Reading")]
-    pub(super) keep_going: bool,
-    /// How many inputs, and files of a folder, are read at once [default: one per core]
-    #[arg(long, value_name = "N", help_heading = "Reading")]
-    pub(super) jobs: Option<NonZeroUsize>,
     #[command(flatten)]
-    pub(super) read: ReadArgs,
+    pub(super) names: LabelMapArgs,
+    #[command(flatten)]
+    pub(super) reading: ReadingArgs,
     #[command(flatten)]
     pub(super) config: ConfigFileArgs,
     /// Whether the command line has --unit.
@@ -220,54 +186,17 @@ pub(super) struct PerSideArgs {
     /// --units of side B
     #[arg(long, value_name = "N", value_delimiter = ',', value_parser = parse_units, conflicts_with_all = ["tokens", "units", "tokens_b"], requires = "units_a", help_heading = "Units")]
     pub(super) units_b: Vec<u64>,
-    /// --process of side A
-    #[arg(long, value_name = "NAME|PID|GLOB", help_heading = "What counts")]
-    pub(super) process_a: Option<String>,
-    /// --process of side B
-    #[arg(long, value_name = "NAME|PID|GLOB", help_heading = "What counts")]
-    pub(super) process_b: Option<String>,
-    /// --window of side A
-    #[arg(long, value_name = "RULE", help_heading = "What counts")]
-    pub(super) window_a: Option<WindowSpan>,
-    /// --window of side B
-    #[arg(long, value_name = "RULE", help_heading = "What counts")]
-    pub(super) window_b: Option<WindowSpan>,
-    /// --from of side A
-    #[arg(long, value_name = "TIME", value_parser = parse_time, help_heading = "What counts")]
-    pub(super) from_a: Option<Nanos>,
-    /// --from of side B
-    #[arg(long, value_name = "TIME", value_parser = parse_time, help_heading = "What counts")]
-    pub(super) from_b: Option<Nanos>,
-    /// --to of side A
-    #[arg(long, value_name = "TIME", value_parser = parse_time, help_heading = "What counts")]
-    pub(super) to_a: Option<Nanos>,
-    /// --to of side B
-    #[arg(long, value_name = "TIME", value_parser = parse_time, help_heading = "What counts")]
-    pub(super) to_b: Option<Nanos>,
-    /// --skip-first of side A
-    #[arg(long, value_name = "TIME", value_parser = parse_time, help_heading = "What counts")]
-    pub(super) skip_first_a: Option<Nanos>,
-    /// --skip-first of side B
-    #[arg(long, value_name = "TIME", value_parser = parse_time, help_heading = "What counts")]
-    pub(super) skip_first_b: Option<Nanos>,
-}
-
-/// What one side's own options override.
-struct Own<'a> {
-    units: &'a [u64],
-    process: Option<&'a String>,
-    window: Option<&'a WindowSpan>,
-    from: Option<Nanos>,
-    to: Option<Nanos>,
-    skip_first: Option<Nanos>,
+    #[command(flatten)]
+    pub(super) select: SideSelectArgs,
 }
 
 impl SharedArgs {
+    /// A side; `own` are its own options, and its own units where it has any.
     fn side(
         &self,
         inputs: Vec<PathBuf>,
         name: Option<String>,
-        own: &Own<'_>,
+        (own, own_units): (&Own<'_>, &[u64]),
         show_private: bool,
     ) -> Result<SideRequest> {
         let common = if self.tokens.is_empty() {
@@ -275,33 +204,8 @@ impl SharedArgs {
         } else {
             &self.tokens
         };
-        let units = if own.units.is_empty() {
-            common.clone()
-        } else {
-            own.units.to_vec()
-        };
-        let process = own.process.or(self.process.as_ref());
-        let window = WindowRule {
-            span: own.window.or(self.window.as_ref()).cloned().unwrap_or_default(),
-            from: own.from.or(self.from).map(|at| Timestamp(at.0)),
-            to: own.to.or(self.to).map(|at| Timestamp(at.0)),
-            skip_first: own.skip_first.or(self.skip_first),
-        }
-        .checked()?;
-        if inputs.iter().filter(|input| input.as_os_str() == "-").count() > 1 {
-            return Err(Error::usage("`-` is given twice: standard input can be read once"));
-        }
-        let process = process.map_or(ProcessChoice::Target, |text| ProcessChoice::parse(text));
-        Ok(SideRequest {
-            inputs,
-            name,
-            units,
-            join: JoinOptions {
-                process,
-                window,
-                show_private,
-            },
-        })
+        let units = if own_units.is_empty() { common } else { own_units };
+        self.select.side(inputs, name, units.to_vec(), own, show_private)
     }
 
     fn trial(&self, layers: &Layers, slowest: usize) -> Result<TrialOptions> {
@@ -324,7 +228,7 @@ impl SharedArgs {
 
     /// Those of them that options name.
     pub(super) fn named_files(&self) -> impl Iterator<Item = &PathBuf> {
-        self.kernel_rules.iter().chain(&self.label_map)
+        self.kernel_rules.iter().chain(&self.names.label_map)
     }
 
     /// Where reports go: never over something that is read.
@@ -356,15 +260,12 @@ impl SharedArgs {
             trial: self.trial(layers, slowest)?,
             a,
             b,
-            timing: self.timing.unwrap_or_default(),
+            timing: self.select.timing.unwrap_or_default(),
             unit: self.unit.clone().unwrap_or_else(|| "token".to_owned()),
-            read: ReadOptions {
-                jobs: self.jobs.map(Jobs::new).unwrap_or_default(),
-                ..self.read.options()?
-            },
+            read: self.reading.options()?,
             baseline,
             compare: CompareOptions {
-                label_map: layers.label_map(self.label_map.as_deref())?,
+                label_map: layers.label_map(self.names.label_map.as_deref())?,
                 hints: layers
                     .file
                     .hints
@@ -373,7 +274,7 @@ impl SharedArgs {
                     .unwrap_or_default(),
                 ..judging
             },
-            keep_going: self.keep_going,
+            keep_going: self.reading.keep_going,
         })
     }
 }
@@ -481,35 +382,9 @@ pub(super) fn compare(args: CompareArgs, console: Console) -> Result<ExitStatus,
         pick(&per_side.tokens_a, &per_side.units_a),
         pick(&per_side.tokens_b, &per_side.units_b),
     );
-    if a.iter().chain(&b).filter(|input| input.as_os_str() == "-").count() > 1 {
-        return Err(Error::usage("`-` is given twice: standard input can be read once").into());
-    }
-    let a = shared.side(
-        a,
-        name_a,
-        &Own {
-            units: &units_a,
-            process: per_side.process_a.as_ref(),
-            window: per_side.window_a.as_ref(),
-            from: per_side.from_a,
-            to: per_side.to_a,
-            skip_first: per_side.skip_first_a,
-        },
-        private,
-    )?;
-    let b = shared.side(
-        b,
-        name_b,
-        &Own {
-            units: &units_b,
-            process: per_side.process_b.as_ref(),
-            window: per_side.window_b.as_ref(),
-            from: per_side.from_b,
-            to: per_side.to_b,
-            skip_first: per_side.skip_first_b,
-        },
-        private,
-    )?;
+    once_from_stdin(a.iter().chain(&b))?;
+    let a = shared.side(a, name_a, (&per_side.select.a(), &units_a), private)?;
+    let b = shared.side(b, name_b, (&per_side.select.b(), &units_b), private)?;
     let stored = baseline.as_deref().map(read_baseline).transpose()?;
     let (b, stored) = match stored {
         Some(mut stored) => {
@@ -543,16 +418,6 @@ fn read_baseline(path: &Path) -> Result<Baseline> {
     Baseline::from_json(&super::judging::read(path)?).map_err(|error| error.with_origin(origin()))
 }
 
-/// What belongs to one side alone where there is one side.
-const NOTHING_OF_ITS_OWN: Own<'static> = Own {
-    units: &[],
-    process: None,
-    window: None,
-    from: None,
-    to: None,
-    skip_first: None,
-};
-
 pub(super) fn report(args: ReportArgs, console: Console) -> Result<ExitStatus, Stop> {
     let ReportArgs {
         inputs,
@@ -564,7 +429,7 @@ pub(super) fn report(args: ReportArgs, console: Console) -> Result<ExitStatus, S
     layers.fill(&mut shared, None);
     layers.fill_show(&mut show);
     let plan = shared.plan(&show, &layers, &inputs)?;
-    let side = shared.side(inputs, name, &NOTHING_OF_ITS_OWN, show.show_private)?;
+    let side = shared.side(inputs, name, (&Own::default(), &[]), show.show_private)?;
     let request = shared.request(side, None, None, CompareOptions::default(), &layers, show.slowest())?;
     let request = show.asking_for(&plan, request);
     show.run(&request, &layers, &plan, console)
@@ -574,7 +439,7 @@ pub(super) fn report(args: ReportArgs, console: Console) -> Result<ExitStatus, S
 pub(super) fn one_side(shared: &mut SharedArgs, inputs: Vec<PathBuf>, console: Console) -> Result<Outcome> {
     let mut layers = Layers::load(&shared.config)?;
     layers.fill(shared, None);
-    let side = shared.side(inputs, None, &NOTHING_OF_ITS_OWN, false)?;
+    let side = shared.side(inputs, None, (&Own::default(), &[]), false)?;
     let request = shared.request(side, None, None, CompareOptions::default(), &layers, 0)?;
     analysed(&request, console)
 }

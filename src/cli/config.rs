@@ -54,7 +54,7 @@ pub(super) fn run(args: ConfigArgs) -> Result<ExitStatus, Stop> {
     // What a comparison would refuse is refused here, too.
     judging.options()?;
     layers.kernel_rules(shared.kernel_rules.as_deref())?;
-    layers.label_map(shared.label_map.as_deref())?;
+    layers.label_map(shared.names.label_map.as_deref())?;
     let text = table(&layers);
     to_stdout(ExitStatus::Done, |out| out.write_all(text.as_bytes()))?;
     Ok(ExitStatus::Done)

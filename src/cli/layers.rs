@@ -9,6 +9,7 @@ use clap::Args;
 
 use super::analyse::{PerSideArgs, SharedArgs, ShowArgs};
 use super::judging::{JudgingArgs, OnInconclusive, read};
+use super::selection::{LabelMapArgs, SelectArgs, SideSelectArgs};
 use crate::attribution::{KernelRule, KernelRules, LabelMap, LabelRule};
 use crate::compare::gate::{Limit, Percent};
 use crate::config::{Config, FILE_NAME, Placed, Sided, Written, find};
@@ -81,12 +82,12 @@ impl Layers {
         Some(name.to_string_lossy().into_owned())
     }
 
-    /// What every analysis has; `own` is absent where there is one side.
-    pub(super) fn fill(&mut self, shared: &mut SharedArgs, mut own: Option<&mut PerSideArgs>) {
+    /// Process, timing table and window; `own` is absent where there is one side.
+    pub(super) fn fill_selection(&mut self, select: &mut SelectArgs, mut own: Option<&mut SideSelectArgs>) {
         let Layers { file, told, .. } = self;
         told.sided(
             ["process", "process_a", "process_b"],
-            &mut shared.process,
+            &mut select.process,
             own.as_mut().map(|own| [&mut own.process_a, &mut own.process_b]),
             &file.process,
             |name| quoted(name),
@@ -99,8 +100,20 @@ impl Layers {
                 TimingChoice::Points => "points",
             })
         };
-        told.one("timing", &mut shared.timing, file.timing.as_ref(), timing, "\"auto\"");
-        told.windows(shared, own.as_deref_mut(), file);
+        told.one("timing", &mut select.timing, file.timing.as_ref(), timing, "\"auto\"");
+        told.windows(select, own, file);
+    }
+
+    /// Names of phases.
+    pub(super) fn fill_label_map(&mut self, names: &LabelMapArgs) {
+        let Layers { file, told, .. } = self;
+        told.rules("label_map", names.label_map.as_deref(), file.label_map.as_ref(), "none");
+    }
+
+    /// What every analysis has; `own` is absent where there is one side.
+    pub(super) fn fill(&mut self, shared: &mut SharedArgs, mut own: Option<&mut PerSideArgs>) {
+        self.fill_selection(&mut shared.select, own.as_mut().map(|own| &mut own.select));
+        let Layers { file, told, .. } = self;
         told.units(shared, own, file);
         told.one(
             "buckets",
@@ -115,12 +128,8 @@ impl Layers {
             file.kernel_rules.as_ref(),
             "the built-in ones",
         );
-        told.rules(
-            "label_map",
-            shared.label_map.as_deref(),
-            file.label_map.as_ref(),
-            "none",
-        );
+        self.fill_label_map(&shared.names);
+        let Layers { file, told, .. } = self;
         let hints = file.hints.as_ref();
         match hints {
             Some(placed) => {
@@ -304,10 +313,10 @@ impl Told {
     }
 
     /// `--from` or `--to` on the command line is another window than the file's.
-    fn windows(&mut self, shared: &mut SharedArgs, mut own: Option<&mut PerSideArgs>, file: &Config) {
+    fn windows(&mut self, select: &mut SelectArgs, mut own: Option<&mut SideSelectArgs>, file: &Config) {
         let times = [
-            ("from", shared.from),
-            ("to", shared.to),
+            ("from", select.from),
+            ("to", select.to),
             ("from_a", own.as_ref().and_then(|own| own.from_a)),
             ("to_a", own.as_ref().and_then(|own| own.to_a)),
             ("from_b", own.as_ref().and_then(|own| own.from_b)),
@@ -323,7 +332,7 @@ impl Told {
         };
         self.sided(
             ["window", "window_a", "window_b"],
-            &mut shared.window,
+            &mut select.window,
             own.as_mut().map(|own| [&mut own.window_a, &mut own.window_b]),
             placed,
             span,
@@ -334,7 +343,7 @@ impl Told {
         }
         self.sided(
             ["skip_first", "skip_first_a", "skip_first_b"],
-            &mut shared.skip_first,
+            &mut select.skip_first,
             own.as_mut().map(|own| [&mut own.skip_first_a, &mut own.skip_first_b]),
             &file.skip_first,
             nanos,

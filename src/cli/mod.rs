@@ -6,6 +6,7 @@ mod analyse;
 mod cache;
 mod calibrate;
 mod config;
+mod convert;
 mod export;
 mod judging;
 mod layers;
@@ -13,6 +14,7 @@ mod live;
 mod output;
 mod progress;
 mod rows;
+mod selection;
 mod shell;
 mod toc;
 mod values;
@@ -58,6 +60,7 @@ fn concat_help() -> String {
          trace-attr compare --a hf2q-1 hf2q-2 hf2q-3 --b llama-1 llama-2 llama-3 --tokens 64\n  \
          trace-attr compare --a new-1 new-2 new-3 --b old-1 old-2 old-3 --tokens 64 --fail-above 3\n  \
          trace-attr report run.trace --tokens 128 --slowest 10\n  \
+         trace-attr convert run.trace -o run.pftrace\n  \
          trace-attr toc run.trace\n  \
          trace-attr rows export/ --table metal-gpu-intervals --columns start,duration,process --limit 5\n  \
          trace-attr export run.trace -o exported --zst\n\n\
@@ -74,6 +77,8 @@ enum Command {
     Compare(Box<analyse::CompareArgs>),
     /// Report one side: where does its GPU time go?
     Report(Box<analyse::ReportArgs>),
+    /// Write submissions and call trees as files of other tools: timelines, flame graphs, profiles
+    Convert(Box<convert::ConvertArgs>),
     /// Measure the noise between sessions, for comparisons of single trials and with baselines
     Calibrate(Box<calibrate::CalibrateArgs>),
     /// List runs, targets and tables of an input
@@ -202,6 +207,7 @@ pub fn main() -> ExitCode {
     let work = move || match args.command {
         Command::Compare(args) => analyse::compare(*args, console),
         Command::Report(args) => analyse::report(*args, console),
+        Command::Convert(args) => convert::run(*args, console),
         Command::Calibrate(args) => calibrate::run(*args, console),
         Command::Toc(args) => toc::run(args, console),
         Command::Rows(args) => rows::run(args, console),

@@ -421,7 +421,11 @@ pub struct Finding {
 /// and noise that was measured on another GPU or per another unit (unless forced).
 pub fn compare(a: Side, b: Option<Side>, settings: Settings, options: &CompareOptions) -> Result<Comparison> {
     for side in std::iter::once(&a).chain(&b) {
-        refuse_repeats(side)?;
+        refuse_repeats(
+            side.trials
+                .iter()
+                .map(|trial| (trial.fingerprint, trial.input.as_str())),
+        )?;
         refuse_zero_units(side)?;
     }
     let sides = rows::Sides { a: &a, b: b.as_ref() };
@@ -503,11 +507,12 @@ impl Comparison {
     }
 }
 
-fn refuse_repeats(side: &Side) -> Result<()> {
+/// Refuses a side whose trials, given by fingerprint and input, hold a recording twice.
+pub(crate) fn refuse_repeats<'t>(trials: impl Iterator<Item = (u64, &'t str)>) -> Result<()> {
     let mut seen = HashMap::new();
-    for trial in &side.trials {
-        if let Some(first) = seen.insert(trial.fingerprint, &trial.input) {
-            let message = format!("`{first}` and `{}` are the same recording, on one side", trial.input);
+    for (fingerprint, input) in trials {
+        if let Some(first) = seen.insert(fingerprint, input) {
+            let message = format!("`{first}` and `{input}` are the same recording, on one side");
             return Err(
                 Error::usage(message).with_help("give each trial once: a repeated one would count as another run")
             );

@@ -11,30 +11,53 @@
 
 use std::io;
 
-use serde_json::{Map, Number, Value, json};
+use serde_json::{Map, Value, json};
 
-use crate::calltree::{CallTree, Frame, Metric};
+use crate::calltree::{CallTree, Frame};
+use crate::label::visible;
 
 pub(super) fn write(tree: &CallTree, out: &mut dyn io::Write) -> io::Result<()> {
-    let literal = json!([node(&tree.root, &tree.metrics)]);
-    serde_json::to_writer(&mut *out, &literal)?;
-    out.write_all(b"\n")
+    let children = tree.children();
+    let mut names = Vec::new();
+    for name in tree.whole().iter().chain(tree.other()) {
+        names.push(visible(name));
+    }
+    // Frames that are open, with what of their children is still to come. No recursion: a tree may be deep.
+    let mut open: Vec<std::slice::Iter<'_, usize>> = Vec::new();
+    let begin = |out: &mut dyn io::Write, frame: &Frame| {
+        let name = json!({"name": visible(&frame.name), "type": frame.kind});
+        let metrics = Value::Object(metrics(frame, &names));
+        write!(out, "{{\"frame\": {name}, \"metrics\": {metrics}, \"children\": [")
+    };
+    out.write_all(b"[")?;
+    if let (Some(root), Some(inside)) = (tree.frames().first(), children.first()) {
+        begin(out, root)?;
+        open.push(inside.iter());
+    }
+    let mut is_first = true;
+    while let Some(rest) = open.last_mut() {
+        let next = rest
+            .next()
+            .and_then(|place| Some((tree.frames().get(*place)?, children.get(*place)?)));
+        match next {
+            Some((frame, inside)) => {
+                out.write_all(if is_first { b"\n" } else { b",\n" })?;
+                begin(out, frame)?;
+                open.push(inside.iter());
+                is_first = true;
+            }
+            None => {
+                open.pop();
+                out.write_all(b"]}")?;
+                is_first = false;
+            }
+        }
+    }
+    out.write_all(b"]\n")
 }
 
-fn node(frame: &Frame, metrics: &[Metric]) -> Value {
-    let values = metrics.iter().zip(&frame.own).map(|(metric, value)| {
-        let whole = || format!("{value:.0}").parse::<u64>().ok().map(Number::from);
-        let number = if metric.whole {
-            whole()
-        } else {
-            Number::from_f64(*value)
-        };
-        (metric.name.to_string(), number.map_or(Value::Null, Value::Number))
-    });
-    let children: Vec<Value> = frame.children.iter().map(|child| node(child, metrics)).collect();
-    json!({
-        "frame": {"name": &*frame.name, "type": frame.kind},
-        "metrics": values.collect::<Map<_, _>>(),
-        "children": children,
-    })
+fn metrics(frame: &Frame, names: &[String]) -> Map<String, Value> {
+    let whole = frame.whole.iter().map(|value| json!(value));
+    let other = frame.other.iter().map(|value| json!(value));
+    names.iter().cloned().zip(whole.chain(other)).collect()
 }

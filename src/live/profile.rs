@@ -171,7 +171,7 @@ impl Profile {
 }
 
 impl Shapes for Profile {
-    fn timeline(&self) -> Timeline {
+    fn timeline(&self) -> Timeline<'_> {
         shapes::timeline(self)
     }
 

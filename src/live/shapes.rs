@@ -6,25 +6,24 @@ use std::sync::Arc;
 use super::averages::Family;
 use super::event::{Event, GpuWork, Launch};
 use super::profile::Profile;
-use crate::calltree::{CallTree, Frame, Metric};
+use crate::calltree::CallTree;
 use crate::model::Nanos;
-use crate::timeline::{Slice, Timeline, Track, TrackGroup, Value};
+use crate::timeline::{About, Slice, Timeline, Track, TrackGroup, Value};
 
-/// Metrics of every frame, before those of the program.
+/// Whole metrics of every frame; those of the program are others.
 const METRICS: [&str; 4] = ["gpu_ns", "cpu_ns", "calls", "command_buffers"];
 
 /// Columns that Hatchet has itself.
 const RESERVED: [&str; 3] = ["name", "node", "type"];
 
 /// The timeline: a track for each thread, and one for the GPU, joined where a launch ran.
-pub(super) fn timeline(profile: &Profile) -> Timeline {
+pub(super) fn timeline(profile: &Profile) -> Timeline<'_> {
     let origin = profile.started();
     let threads: BTreeSet<u32> = profile.events().iter().map(|event| event.thread).collect();
     let numbered = || profile.events().iter().zip(0u64..);
     let flow = |event: &Event, at: u64| event.gpu_span().map(|_| at);
-    let host = |thread: &u32| Track {
-        name: format!("thread {thread}"),
-        slices: numbered()
+    let host = |thread: &u32| {
+        let slices: Vec<Slice> = numbered()
             .filter(|(event, _)| event.thread == *thread)
             .map(|(event, at)| Slice {
                 name: event.frame(),
@@ -34,7 +33,12 @@ pub(super) fn timeline(profile: &Profile) -> Timeline {
                 arguments: arguments(event),
                 flow: flow(event, at),
             })
-            .collect(),
+            .collect();
+        Track {
+            name: format!("thread {thread}"),
+            nests: true,
+            slices: Box::new(slices),
+        }
     };
     let mut gpu: Vec<Slice> = numbered()
         .filter_map(|(event, at)| {
@@ -59,14 +63,28 @@ pub(super) fn timeline(profile: &Profile) -> Timeline {
             name: profile.device().unwrap_or("GPU").to_owned(),
             tracks: vec![Track {
                 name: "command buffers".to_owned(),
-                slices: gpu,
+                nests: false,
+                slices: Box::new(gpu),
             }],
         });
     }
-    Timeline {
-        origin_ns: origin.0,
-        groups,
-    }
+    let mut about = about(profile);
+    about.insert(0, ("origin_ns".into(), Value::Text(origin.0.to_string().into())));
+    Timeline { about, groups }
+}
+
+/// What the profile could not hold or measure.
+fn about(profile: &Profile) -> About {
+    let counts = profile.counts();
+    let counts = [
+        ("command_buffers", counts.command_buffers),
+        ("without_gpu_time", counts.without_gpu_time),
+        ("failed", counts.failed),
+        ("unfinished", counts.unfinished),
+        ("never_committed", counts.never_committed),
+        ("events_over_limit", counts.events_over_limit),
+    ];
+    counts.map(|(name, count)| (name.into(), Value::Whole(count))).into()
 }
 
 /// What is known of an event besides its times, with the reason where something is not.
@@ -152,49 +170,30 @@ pub(super) fn call_tree(profile: &Profile) -> CallTree {
         .iter()
         .flat_map(|metrics| metrics.iter().map(|(name, _)| name))
         .collect();
-    let whole = METRICS.map(|name| Metric {
-        name: name.into(),
-        whole: true,
-    });
-    let of_program = names.iter().map(|&name| Metric {
+    let of_program = names.iter().map(|&name| {
         // A program may call its work anything, also what we call ours.
-        name: if METRICS.contains(&name) || RESERVED.contains(&name) {
+        if METRICS.contains(&name) || RESERVED.contains(&name) {
             format!("work {name}").into()
         } else {
             name.into()
-        },
-        whole: false,
+        }
     });
-    let metrics: Vec<Metric> = whole.into_iter().chain(of_program).collect();
-    let mut root = Frame::new("profile".into(), "root", metrics.len());
+    let whole = METRICS.map(Arc::from).into();
+    let mut tree = CallTree::new("profile", whole, of_program.collect());
+    tree.about = about(profile);
     for (at, event) in profile.events().iter().enumerate() {
-        let mut frame = &mut root;
+        let mut frame = CallTree::ROOT;
         for name in event.path.frames() {
-            frame = child(frame, name, "scope", metrics.len());
+            frame = tree.child(frame, name, "scope");
         }
-        frame = child(frame, &event.frame(), event.category.name(), metrics.len());
+        frame = tree.child(frame, &event.frame(), event.category.name());
         let gpu = event.gpu_span().map_or(0, |span| span.length().0);
-        let of_program = names
+        let of_program: Vec<f64> = names
             .iter()
-            .map(|name| work.get(at).and_then(|metrics| metrics.get(name)).unwrap_or(0.0));
-        let values = [gpu, family.own_cpu(at).0, 1, u64::from(event.gpu.is_some())].map(|value| value as f64);
-        for (sum, value) in frame.own.iter_mut().zip(values.into_iter().chain(of_program)) {
-            *sum += value;
-        }
+            .map(|name| work.get(at).and_then(|metrics| metrics.get(name)).unwrap_or(0.0))
+            .collect();
+        let whole = [gpu, family.own_cpu(at).0, 1, u64::from(event.gpu.is_some())];
+        tree.add(frame, &whole, &of_program);
     }
-    CallTree { metrics, root }
-}
-
-/// The frame of that name and kind inside another.
-fn child<'f>(frame: &'f mut Frame, name: &Arc<str>, kind: &'static str, metrics: usize) -> &'f mut Frame {
-    let place = frame
-        .children
-        .iter()
-        .position(|child| child.name == *name && child.kind == kind);
-    let place = place.unwrap_or_else(|| {
-        frame.children.push(Frame::new(Arc::clone(name), kind, metrics));
-        frame.children.len() - 1
-    });
-    #[expect(clippy::indexing_slicing, reason = "found or pushed above")]
-    &mut frame.children[place]
+    tree
 }

@@ -81,7 +81,9 @@ impl WindowRule {
             );
         }
         match (self.from, self.to) {
-            (Some(from), Some(to)) if from >= to => Err(Error::usage("--from must lie before --to")),
+            (Some(from), Some(to)) if from >= to => {
+                Err(Error::usage("--from must lie before --to (--until of `convert`)"))
+            }
             _ => Ok(self),
         }
     }

@@ -1,7 +1,7 @@
 //! What tests, benches, fuzz targets and the fixture generator share: documents as `xctrace export` writes them.
 //!
 //! [`export`] turns typed rows into export XML by Apple's rules, [`toc`] writes tables of contents, [`workload`] makes
-//! up a decode workload, [`normal`] draws noise, [`sized`] fills gigabytes with it, [`pack`] compresses. Nothing here uses the library under
+//! up a decode workload, [`nasty`] has hostile labels, [`normal`] draws noise, [`sized`] fills gigabytes with it, [`pack`] compresses. Nothing here uses the library under
 //! test, so a fault in its reader cannot hide behind the same fault in its writer.
 #![allow(
     dead_code,
@@ -18,6 +18,7 @@
 pub mod builds;
 pub mod export;
 pub mod fixtures;
+pub mod nasty;
 pub mod normal;
 pub mod pack;
 pub mod short;
