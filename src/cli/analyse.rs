@@ -9,15 +9,15 @@ use super::judging::JudgingArgs;
 use super::layers::{ConfigFileArgs, Layers};
 use super::output::{OutputPlan, draws_blocks, to_stdout, width};
 use super::progress::Bar;
-use super::selection::{LabelMapArgs, Own, ReadingArgs, SelectArgs, SideSelectArgs, once_from_stdin};
+use super::selection::{
+    LabelMapArgs, Own, ReadingArgs, SelectArgs, SideSelectArgs, UnitArgs, once_from_stdin, parse_buckets,
+};
 use super::values::parse_units;
 use super::{Console, ExitStatus, Stop, print_warning};
 use crate::analysis::{Outcome, Request, SideRequest, analyse};
-use crate::attribution::Buckets;
 use crate::compare::gate::GateResult;
 use crate::compare::{Baseline, CompareOptions, TrialOptions};
-use crate::config::unit_name;
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::report::{self, Format, GateName, ReportOptions, Section, Selection, SortBy};
 
 const COMPARE_EXAMPLES: &str = "\
@@ -92,15 +92,8 @@ pub(super) struct ReportArgs {
 /// Options of every command that analyses trials.
 #[derive(Debug, Args)]
 pub(super) struct SharedArgs {
-    /// Tokens per trial: one number, or one per trial (64,64,128); short for --units N --unit token
-    #[arg(long, value_name = "N", value_delimiter = ',', value_parser = parse_units, conflicts_with = "units", help_heading = "Units")]
-    pub(super) tokens: Vec<u64>,
-    /// Units per trial: one number, or one per trial (64,64,128)
-    #[arg(long, value_name = "N", value_delimiter = ',', value_parser = parse_units, help_heading = "Units")]
-    pub(super) units: Vec<u64>,
-    /// What a unit is called [default: token]
-    #[arg(long, value_name = "WORD", value_parser = unit_name, conflicts_with = "tokens", help_heading = "Units")]
-    pub(super) unit: Option<String>,
+    #[command(flatten)]
+    pub(super) counts: UnitArgs,
     #[command(flatten)]
     pub(super) select: SelectArgs,
     /// Bucket edges [default: 2us,8us,32us,80us]
@@ -118,9 +111,6 @@ pub(super) struct SharedArgs {
     pub(super) reading: ReadingArgs,
     #[command(flatten)]
     pub(super) config: ConfigFileArgs,
-    /// Whether the command line has --unit.
-    #[arg(skip)]
-    pub(super) unit_given: bool,
 }
 
 /// What is shown, and where it goes.
@@ -199,20 +189,16 @@ impl SharedArgs {
         (own, own_units): (&Own<'_>, &[u64]),
         show_private: bool,
     ) -> Result<SideRequest> {
-        let common = if self.tokens.is_empty() {
-            &self.units
+        let units = if own_units.is_empty() {
+            self.counts.each()
         } else {
-            &self.tokens
+            own_units
         };
-        let units = if own_units.is_empty() { common } else { own_units };
         self.select.side(inputs, name, units.to_vec(), own, show_private)
     }
 
     fn trial(&self, layers: &Layers, slowest: usize) -> Result<TrialOptions> {
-        let buckets = match &self.buckets {
-            Some(text) => Buckets::parse(text)?,
-            None => Buckets::default(),
-        };
+        let buckets = parse_buckets(self.buckets.as_deref())?;
         Ok(TrialOptions {
             buckets,
             kernel_rules: layers.kernel_rules(self.kernel_rules.as_deref())?,
@@ -252,16 +238,13 @@ impl SharedArgs {
         layers: &Layers,
         slowest: usize,
     ) -> Result<Request> {
-        if self.unit_given && a.units.is_empty() && b.as_ref().is_none_or(|b| b.units.is_empty()) {
-            return Err(Error::usage("--unit names what --units counts, which is not given")
-                .with_help("give the number with --units N"));
-        }
+        self.counts.check(&a, b.as_ref())?;
         Ok(Request {
             trial: self.trial(layers, slowest)?,
             a,
             b,
             timing: self.select.timing.unwrap_or_default(),
-            unit: self.unit.clone().unwrap_or_else(|| "token".to_owned()),
+            unit: self.counts.name(),
             read: self.reading.options()?,
             baseline,
             compare: CompareOptions {

@@ -141,7 +141,7 @@ fn behind_links(file: &Path) -> PathBuf {
 }
 
 /// Writes a file whole or not at all.
-pub(super) fn replace(file: &Path, render: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> Result<()> {
+pub(super) fn replace(file: &Path, render: impl FnOnce(&mut (dyn Write + Send)) -> io::Result<()>) -> Result<()> {
     let failed = |error: io::Error| Error::io("write it", error).with_origin(file.display().to_string());
     let target = behind_links(file);
     let mut scratch = scratch(&target).map_err(failed)?;
@@ -198,13 +198,13 @@ fn same_file(one: &Path, other: &Path) -> bool {
 }
 
 /// The path without links and detours, also of a file that is not there yet.
-fn resolved(file: &Path) -> Option<PathBuf> {
+pub(super) fn resolved(file: &Path) -> Option<PathBuf> {
     file.canonicalize()
         .ok()
         .or_else(|| Some(folder_of(file).canonicalize().ok()?.join(file.file_name()?)))
 }
 
-fn folder_of(file: &Path) -> &Path {
+pub(super) fn folder_of(file: &Path) -> &Path {
     file.parent()
         .filter(|folder| !folder.as_os_str().is_empty())
         .unwrap_or(Path::new("."))
