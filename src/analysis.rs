@@ -2,12 +2,15 @@
 //!
 //! What goes in is a [`Request`] (inputs of one or two sides and how to look at them); what comes out is a
 //! [`Comparison`] and, when the user asked to go on without them, the inputs that could not be used. `inputs` reads them;
-//! `traces` stops where every run is a [`Trace`], for files that hold submissions and no statistics.
+//! `traces` stops where every run is a [`Trace`], for files that hold submissions and no statistics, and `each` gives
+//! one of them after the other.
 
+mod each;
 mod inputs;
 mod live;
 mod traces;
 
+pub use each::{JoinedTrial, each_trial};
 pub use traces::{TracedSide, TracedTrial, Traces, traces};
 
 use std::path::PathBuf;
@@ -256,14 +259,7 @@ fn timing_of(
                 None,
             ));
         }
-        let trials: usize = inputs.iter().map(ReadInput::trials).sum();
-        if let (ProcessChoice::Pid(pid), 2..) = (&side.join.process, trials) {
-            let error = Error::usage(format!(
-                "--process {pid}: a pid stands for one recording only, and there are {trials} trials"
-            ))
-            .with_help("choose the process by its name");
-            return Err((error, None));
-        }
+        one_recording_of_a_pid(side, inputs.iter().map(ReadInput::trials).sum()).map_err(|error| (error, None))?;
         for recording in inputs.iter().filter_map(ReadInput::recording) {
             for run in &recording.runs {
                 runs.push(RunInput {
@@ -309,6 +305,17 @@ fn timing_of(
         }
         (error, None)
     })
+}
+
+/// A pid names a process of one recording only.
+fn one_recording_of_a_pid(side: &SideRequest, trials: usize) -> Result<()> {
+    match (&side.join.process, trials) {
+        (ProcessChoice::Pid(pid), 2..) => Err(Error::usage(format!(
+            "--process {pid}: a pid stands for one recording only, and there are {trials} trials"
+        ))
+        .with_help("choose the process by its name")),
+        _ => Ok(()),
+    }
 }
 
 fn trials(

@@ -16,7 +16,20 @@ const LAYERS: &[(&str, &[&str])] = &[
     ("placed", &["error"]),
     ("timeline", &[]),
     ("calltree", &["timeline"]),
-    ("convert", &["label", "timeline", "calltree"]),
+    // Numbers come from the model alone: neither this nor `compare` knows that exports or XML exist.
+    ("attribution", &["error", "measure", "model"]),
+    (
+        "convert",
+        &[
+            "timeline",
+            "calltree",
+            "error",
+            "label",
+            "measure",
+            "model",
+            "attribution",
+        ],
+    ),
     ("inference", &[]),
     ("parallel", &[]),
     ("cache", &["error"]),
@@ -47,8 +60,6 @@ const LAYERS: &[(&str, &[&str])] = &[
             "placed",
         ],
     ),
-    // Numbers come from the model alone: neither knows that exports or XML exist.
-    ("attribution", &["error", "measure", "model"]),
     ("compare", &["error", "inference", "model", "attribution"]),
     (
         "report",

@@ -8,11 +8,15 @@ use std::cell::Cell;
 use std::time::Duration;
 
 use made_device::{MadeDevice, Play};
+use serde_json::Value;
 use trace_attr::inference::Verdict;
 use trace_attr::live::bench::{BenchOptions, Distribution, benchmark_kernel, empty_dispatch, profile_kernel};
+use trace_attr::live::bench_request::BenchRequest;
+use trace_attr::live::event::CommandBufferTimes;
+use trace_attr::live::expression::{Expression, Sizes};
 use trace_attr::live::rounds::{RoundOptions, Stop, Which, run_rounds};
 use trace_attr::live::run_file::RunFile;
-use trace_attr::live::{self, GroupBy, Kernel, Runtime};
+use trace_attr::live::{self, Absent, GroupBy, Kernel, Runtime};
 
 const ONE: [u64; 3] = [1, 1, 1];
 
@@ -255,4 +259,68 @@ fn a_file_with_work_is_run_dispatch_by_dispatch() {
         [vec![0, 0], vec![0, 0], vec![]],
         "one buffer may be several arguments"
     );
+}
+
+#[test]
+fn what_a_bench_prints_as_json_keeps_to_its_schema() {
+    let schema: Value = serde_json::from_str(include_str!("../docs/bench.schema.json")).unwrap();
+    let validator = jsonschema::draft202012::new(&schema).unwrap();
+    let request = |against: bool, cold: bool| {
+        let kernel = |name: &str| Kernel::msl(format!("kernel void {name}() {{}}"), name);
+        BenchRequest {
+            kernel: kernel("add"),
+            against: against.then(|| kernel("add_slow")),
+            sizes: Sizes::from([("n".to_owned(), 8.0)]),
+            buffers: vec!["f32:n".parse().unwrap()],
+            grid: vec![Expression::parse("n").unwrap()],
+            threads: vec![Expression::parse("n").unwrap()],
+            flops: cold.then(|| Expression::parse("2*n").unwrap()),
+            bytes: None,
+            options: BenchOptions {
+                repeat: 3,
+                cold: cold.then_some(64),
+                ..BenchOptions::default()
+            },
+            rounds: RoundOptions::default(),
+        }
+    };
+    // With one kernel and two, and on a device that does not always give a time.
+    let never = CommandBufferTimes {
+        gpu_start: 0.0,
+        gpu_end: 0.0,
+        kernel_start: 0.0,
+        kernel_end: 0.0,
+    };
+    let sometimes: Vec<Play> = (0..200)
+        .map(|number| match number % 3 {
+            0 => Play::Gives(never),
+            _ => Play::Runs(5_000),
+        })
+        .collect();
+    for (against, cold, plays) in [
+        (false, false, vec![Play::Runs(5_000)]),
+        (true, true, vec![Play::Runs(5_000)]),
+        (false, true, sometimes),
+    ] {
+        let runtime = Runtime::new(MadeDevice::new(plays.clone()));
+        let report = request(against, cold).run(&runtime).unwrap();
+        let value: Value = serde_json::from_str(&report.to_json()).unwrap();
+        let errors: Vec<String> = validator.iter_errors(&value).map(|error| error.to_string()).collect();
+        assert!(errors.is_empty(), "{errors:#?}");
+        let told = |name: &str| !value[name].is_null();
+        assert_eq!((told("against"), told("comparison")), (against, against));
+        assert_eq!(value["kernel"]["cold"].is_null(), !cold);
+        let absent = value["kernel"]["command_buffers"]["absent"].as_object().unwrap();
+        assert_eq!(absent.is_empty(), plays.len() == 1, "{absent:?}");
+    }
+    // What the schema lists is what the code can say.
+    let listed = |pointer: &str| {
+        let list = schema.pointer(pointer).unwrap().as_array().unwrap();
+        list.iter()
+            .map(|name| name.as_str().unwrap().to_owned())
+            .collect::<Vec<_>>()
+    };
+    assert_eq!(listed("/$defs/reason/enum"), Absent::ALL.map(Absent::code));
+    let stops = [Stop::AllRounds, Stop::NarrowEnough, Stop::TimeOver];
+    assert_eq!(listed("/$defs/rounds/properties/stop/enum"), stops.map(Stop::name));
 }

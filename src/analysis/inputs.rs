@@ -46,17 +46,20 @@ pub(super) fn read_all(
             signposts,
             ..request.read.clone()
         };
-        let content = source.and_then(|source| match live_profile(&source) {
-            Some(profile) => profile.map(|profile| Content::Live(Arc::new(profile))),
-            None => {
-                read_recording(&source, &options, progress).map(|recording| Content::Recording(Box::new(recording)))
-            }
-        });
+        let content = source.and_then(|source| read_one(&source, &options, progress));
         (shown, content)
     };
     in_order(jobs, inputs, read, |(_, content)| {
         content.is_err() && !request.keep_going
     })
+}
+
+/// One input, as what it is.
+pub(super) fn read_one(source: &Source, options: &ReadOptions, progress: &dyn Progress) -> Result<Content> {
+    match live_profile(source) {
+        Some(profile) => profile.map(|profile| Content::Live(Arc::new(profile))),
+        None => read_recording(source, options, progress).map(|recording| Content::Recording(Box::new(recording))),
+    }
 }
 
 /// The live profile that a file is; `None` when it is something else, or cannot be looked at.

@@ -1,7 +1,7 @@
 //! Live profiles among the inputs: what may stand beside them, and what they are as a trial.
 
-use super::Request;
 use super::inputs::{Content, ReadInput};
+use super::{Request, SideRequest};
 use crate::error::{Error, Result};
 use crate::join::{JoinOptions, ProcessChoice};
 use crate::live::Profile;
@@ -20,25 +20,13 @@ pub(super) fn check(request: &Request, a: &[ReadInput], b: Option<&[ReadInput]>)
     let two_sided = b.is_some() || request.baseline.is_some();
     let sides = [Some((&request.a, a)), request.b.as_ref().zip(b)];
     for (side, inputs) in sides.into_iter().flatten() {
-        let live = |input: &&ReadInput| input.recording().is_none();
-        let Some(first) = inputs.iter().find(live) else {
+        let Some(first) = inputs.iter().find(|input| input.recording().is_none()) else {
             continue;
         };
         if let Some(other) = inputs.iter().find(|input| input.recording().is_some()) {
-            return Err(Error::usage(format!(
-                "{} is a live profile and {} a recording: they are no trials of one thing",
-                first.shown, other.shown
-            ))
-            .with_help("give live profiles on one side, recordings on the other"));
+            return Err(mixed(&first.shown, &other.shown));
         }
-        let JoinOptions { process, window, .. } = &side.join;
-        if *process != ProcessChoice::Target || *window != Default::default() {
-            return Err(Error::usage(format!(
-                "{} is a live profile: it has one process and no other window than its own",
-                first.shown
-            ))
-            .with_help("leave --process and the options of the window out, or open the profile around what counts"));
-        }
+        check_choices(side, &first.shown)?;
         let captured = |input: &&ReadInput| matches!(&input.content, Content::Live(profile) if profile.captured());
         if let Some(captured) = inputs.iter().find(captured).filter(|_| two_sided) {
             return Err(Error::unfit(format!(
@@ -49,6 +37,26 @@ pub(super) fn check(request: &Request, a: &[ReadInput], b: Option<&[ReadInput]>)
         }
     }
     Ok(())
+}
+
+/// A live profile and a recording on one side.
+pub(super) fn mixed(live: &str, recording: &str) -> Error {
+    Error::usage(format!(
+        "{live} is a live profile and {recording} a recording: they are no trials of one thing"
+    ))
+    .with_help("give live profiles on one side, recordings on the other")
+}
+
+/// Refuses to choose a process or a window in a live profile.
+pub(super) fn check_choices(side: &SideRequest, shown: &str) -> Result<()> {
+    let JoinOptions { process, window, .. } = &side.join;
+    if *process == ProcessChoice::Target && *window == Default::default() {
+        return Ok(());
+    }
+    Err(Error::usage(format!(
+        "{shown} is a live profile: it has one process and no other window than its own"
+    ))
+    .with_help("leave --process and the options of the window out, or open the profile around what counts"))
 }
 
 /// The profile as one run.

@@ -9,15 +9,15 @@ use super::judging::JudgingArgs;
 use super::layers::{ConfigFileArgs, Layers};
 use super::output::{OutputPlan, draws_blocks, to_stdout, width};
 use super::progress::Bar;
-use super::selection::{LabelMapArgs, Own, ReadingArgs, SelectArgs, SideSelectArgs, once_from_stdin};
+use super::selection::{
+    LabelMapArgs, Own, ReadingArgs, SelectArgs, SideSelectArgs, UnitArgs, once_from_stdin, parse_buckets,
+};
 use super::values::parse_units;
 use super::{Console, ExitStatus, Stop, print_warning};
 use crate::analysis::{Outcome, Request, SideRequest, analyse};
-use crate::attribution::Buckets;
 use crate::compare::gate::GateResult;
 use crate::compare::{Baseline, CompareOptions, TrialOptions};
-use crate::config::unit_name;
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::report::{self, Format, GateName, ReportOptions, Section, Selection, SortBy};
 
 const COMPARE_EXAMPLES: &str = "\
@@ -35,6 +35,9 @@ Examples:
   trace-attr report exported/ --tokens 64
   trace-attr report run-1.xml.gz run-2.xml.gz --process python --slowest 10
   xcrun xctrace export --input run.trace --xpath '…' | trace-attr report - --format json";
+
+/// Most spans of a lane in a page's timeline: enough for every stretch of a short trace, and far below a megabyte.
+const TIMELINE_SPANS: usize = 4_000;
 
 /// Arguments of `compare`.
 #[derive(Debug, Args)]
@@ -89,15 +92,8 @@ pub(super) struct ReportArgs {
 /// Options of every command that analyses trials.
 #[derive(Debug, Args)]
 pub(super) struct SharedArgs {
-    /// Tokens per trial: one number, or one per trial (64,64,128); short for --units N --unit token
-    #[arg(long, value_name = "N", value_delimiter = ',', value_parser = parse_units, conflicts_with = "units", help_heading = "Units")]
-    pub(super) tokens: Vec<u64>,
-    /// Units per trial: one number, or one per trial (64,64,128)
-    #[arg(long, value_name = "N", value_delimiter = ',', value_parser = parse_units, help_heading = "Units")]
-    pub(super) units: Vec<u64>,
-    /// What a unit is called [default: token]
-    #[arg(long, value_name = "WORD", value_parser = unit_name, conflicts_with = "tokens", help_heading = "Units")]
-    pub(super) unit: Option<String>,
+    #[command(flatten)]
+    pub(super) counts: UnitArgs,
     #[command(flatten)]
     pub(super) select: SelectArgs,
     /// Bucket edges [default: 2us,8us,32us,80us]
@@ -115,9 +111,6 @@ pub(super) struct SharedArgs {
     pub(super) reading: ReadingArgs,
     #[command(flatten)]
     pub(super) config: ConfigFileArgs,
-    /// Whether the command line has --unit.
-    #[arg(skip)]
-    pub(super) unit_given: bool,
 }
 
 /// What is shown, and where it goes.
@@ -135,7 +128,7 @@ pub(super) struct ShowArgs {
     /// Show these sections only, such as buckets,phases: trials, findings, buckets, encoders, phases, channels, kernels, gaps,
     /// slowest, left-out, notes, method
     ///
-    /// The headline and a gate are always there, JSON and CSV always hold everything.
+    /// The headline and a gate are always there, JSON, CSV and HTML always hold everything.
     #[arg(
         long,
         value_name = "SECTIONS",
@@ -155,7 +148,7 @@ pub(super) struct ShowArgs {
     pub(super) format: Option<Format>,
     /// Also write a file; can be given several times
     ///
-    /// FILE has the format of its extension: .txt (terminal), .json, .md (markdown), .csv, .xml (junit). FORMAT=FILE has
+    /// FILE has the format of its extension: .txt (terminal), .json, .md (markdown), .html, .csv, .xml (junit). FORMAT=FILE has
     /// the named one, whatever the extension: -o bencher=bench.json, -o markdown=$GITHUB_STEP_SUMMARY. Files are replaced
     /// whole or not at all; only the step summary of a GitHub job keeps what it holds, and its limit.
     #[arg(short, long, value_name = "[FORMAT=]FILE", help_heading = "Output")]
@@ -196,20 +189,16 @@ impl SharedArgs {
         (own, own_units): (&Own<'_>, &[u64]),
         show_private: bool,
     ) -> Result<SideRequest> {
-        let common = if self.tokens.is_empty() {
-            &self.units
+        let units = if own_units.is_empty() {
+            self.counts.each()
         } else {
-            &self.tokens
+            own_units
         };
-        let units = if own_units.is_empty() { common } else { own_units };
         self.select.side(inputs, name, units.to_vec(), own, show_private)
     }
 
     fn trial(&self, layers: &Layers, slowest: usize) -> Result<TrialOptions> {
-        let buckets = match &self.buckets {
-            Some(text) => Buckets::parse(text)?,
-            None => Buckets::default(),
-        };
+        let buckets = parse_buckets(self.buckets.as_deref())?;
         Ok(TrialOptions {
             buckets,
             kernel_rules: layers.kernel_rules(self.kernel_rules.as_deref())?,
@@ -249,16 +238,13 @@ impl SharedArgs {
         layers: &Layers,
         slowest: usize,
     ) -> Result<Request> {
-        if self.unit_given && a.units.is_empty() && b.as_ref().is_none_or(|b| b.units.is_empty()) {
-            return Err(Error::usage("--unit names what --units counts, which is not given")
-                .with_help("give the number with --units N"));
-        }
+        self.counts.check(&a, b.as_ref())?;
         Ok(Request {
             trial: self.trial(layers, slowest)?,
             a,
             b,
             timing: self.select.timing.unwrap_or_default(),
-            unit: self.unit.clone().unwrap_or_else(|| "token".to_owned()),
+            unit: self.counts.name(),
             read: self.reading.options()?,
             baseline,
             compare: CompareOptions {
@@ -295,6 +281,14 @@ fn analysed(request: &Request, console: Console) -> Result<Outcome> {
 impl ShowArgs {
     fn slowest(&self) -> usize {
         self.slowest.map_or(5, usize::from)
+    }
+
+    /// Asks for what only some formats show.
+    fn asking_for(&self, plan: &OutputPlan, mut request: Request) -> Request {
+        if plan.has(Format::Html) || self.format == Some(Format::Html) {
+            request.trial.timeline_spans = TIMELINE_SPANS;
+        }
+        request
     }
 
     /// Analyses and writes the report to where it was asked for.
@@ -384,7 +378,7 @@ pub(super) fn compare(args: CompareArgs, console: Console) -> Result<ExitStatus,
         }
         None => (Some(b), None),
     };
-    let request = shared.request(a, b, stored, options, &layers, show.slowest())?;
+    let request = show.asking_for(&plan, shared.request(a, b, stored, options, &layers, show.slowest())?);
     show.run(&request, &layers, &plan, console)
 }
 
@@ -420,6 +414,7 @@ pub(super) fn report(args: ReportArgs, console: Console) -> Result<ExitStatus, S
     let plan = shared.plan(&show, &layers, &inputs)?;
     let side = shared.side(inputs, name, (&Own::default(), &[]), show.show_private)?;
     let request = shared.request(side, None, None, CompareOptions::default(), &layers, show.slowest())?;
+    let request = show.asking_for(&plan, request);
     show.run(&request, &layers, &plan, console)
 }
 

@@ -2,9 +2,12 @@
 
 use std::io::{self, IsTerminal, Write};
 use std::path::PathBuf;
+use std::sync::LazyLock;
 
+use clap::builder::PossibleValue;
 use clap::{Args, ValueEnum};
 
+use super::fleet::{FleetArgs, FleetFormat, FleetOutput};
 use super::layers::{ConfigFileArgs, Layers};
 use super::output::{check, replace, to_stdout};
 use super::progress::Bar;
@@ -21,8 +24,36 @@ Examples:
   trace-attr convert exported/ --to chrome -o run.json
   trace-attr convert --a new-1 new-2 --b old-1 old-2 -o both.speedscope.json
   trace-attr convert --a new-1 new-2 --b old-1 old-2 --to folded-diff | inferno-flamegraph > diff.svg
+  trace-attr convert night-* --tokens 64 --to parquet -o fleet --set commit=0c1f2ab --set machine=mini-1
 
 Timelines have a group for each trial, from its first submission on. Call trees hold sums over the trials of a side.";
+
+/// What `--to` can say.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Target {
+    /// A file of a timeline or a call tree.
+    Shapes(Conversion),
+    /// Submissions as rows.
+    Rows(FleetFormat),
+}
+
+impl ValueEnum for Target {
+    fn value_variants<'a>() -> &'a [Self] {
+        static ALL: LazyLock<Vec<Target>> = LazyLock::new(|| {
+            let shapes = Conversion::value_variants().iter().copied().map(Target::Shapes);
+            let rows = FleetFormat::value_variants().iter().copied().map(Target::Rows);
+            shapes.chain(rows).collect()
+        });
+        &ALL
+    }
+
+    fn to_possible_value(&self) -> Option<PossibleValue> {
+        match self {
+            Target::Shapes(conversion) => conversion.to_possible_value(),
+            Target::Rows(format) => format.to_possible_value(),
+        }
+    }
+}
 
 /// Arguments of `convert`.
 #[derive(Debug, Args)]
@@ -60,14 +91,16 @@ pub(super) struct ConvertArgs {
     #[command(flatten)]
     names: LabelMapArgs,
     #[command(flatten)]
+    fleet: FleetArgs,
+    #[command(flatten)]
     reading: ReadingArgs,
     /// Format of the file [default: that of the output's extension, where it is one format's own]
     #[arg(long = "to", value_name = "FORMAT", help_heading = "Output")]
-    format: Option<Conversion>,
-    /// The file to write, whole or not at all [default: standard output]
+    format: Option<Target>,
+    /// The file to write, whole or not at all, or for parquet the folder to add to [default: standard output]
     ///
     /// .pftrace and .perfetto-trace are perfetto, .speedscope.json is speedscope, .folded is folded, .pb.gz and .pprof are
-    /// pprof; any other extension needs --to.
+    /// pprof, .csv is csv; any other extension needs --to.
     #[arg(short, long, value_name = "FILE", help_heading = "Output")]
     output: Option<PathBuf>,
     #[command(flatten)]
@@ -75,7 +108,7 @@ pub(super) struct ConvertArgs {
 }
 
 pub(super) fn run(args: ConvertArgs, console: Console) -> Result<ExitStatus, Stop> {
-    let conversion = args.conversion()?;
+    let target = args.target()?;
     let mut args = args;
     let mut layers = Layers::load(&args.config)?;
     let two_sided = !args.a.is_empty();
@@ -84,10 +117,18 @@ pub(super) fn run(args: ConvertArgs, console: Console) -> Result<ExitStatus, Sto
     if two_sided {
         layers.fill_names(&mut args.name_a, &mut args.name_b);
     }
+    let conversion = match target {
+        Target::Shapes(conversion) => conversion,
+        Target::Rows(format) => {
+            args.fleet.fill(&mut layers);
+            let output = FleetOutput::new(format, args.output.as_deref(), &args.read(&layers))?;
+            let mut request = args.request(&layers)?;
+            args.fleet.complete(&mut request)?;
+            return Ok(output.write(&request, &args.fleet.set, console)?);
+        }
+    };
     if let Some(file) = &args.output {
-        let inputs = args.inputs.iter().chain(&args.a).chain(&args.b);
-        let read: Vec<&PathBuf> = inputs.chain(layers.files()).chain(&args.names.label_map).collect();
-        check(file, &read)?;
+        check(file, &args.read(&layers))?;
     }
     let request = args.request(&layers)?;
     let bar = Bar::new(console);
@@ -110,7 +151,7 @@ pub(super) fn run(args: ConvertArgs, console: Console) -> Result<ExitStatus, Sto
         out.flush()
     };
     match &args.output {
-        Some(file) => replace(file, write)?,
+        Some(file) => replace(file, |out| write(out))?,
         None => to_stdout(status, write)?,
     }
     Ok(status)
@@ -118,13 +159,20 @@ pub(super) fn run(args: ConvertArgs, console: Console) -> Result<ExitStatus, Sto
 
 impl ConvertArgs {
     /// The format, before anything is read.
-    fn conversion(&self) -> Result<Conversion> {
+    fn target(&self) -> Result<Target> {
         let formats = || {
-            let values = Conversion::value_variants().iter().map(|conversion| conversion.name());
-            values.collect::<Vec<_>>().join(", ")
+            let values = Target::value_variants().iter().filter_map(Target::to_possible_value);
+            values
+                .map(|value| value.get_name().to_owned())
+                .collect::<Vec<_>>()
+                .join(", ")
         };
-        let by_extension = || self.output.as_deref().and_then(Conversion::of_path);
-        let Some(conversion) = self.format.or_else(by_extension) else {
+        let by_extension = || {
+            let path = self.output.as_deref()?;
+            let shapes = Conversion::of_path(path).map(Target::Shapes);
+            shapes.or_else(|| FleetFormat::of_path(path).map(Target::Rows))
+        };
+        let Some(target) = self.format.or_else(by_extension) else {
             let what = match &self.output {
                 Some(file) => format!(
                     "--output {}: no format is known by this extension alone",
@@ -134,6 +182,15 @@ impl ConvertArgs {
             };
             return Err(Error::usage(what).with_help(format!("name it: --to with one of {}", formats())));
         };
+        let conversion = match target {
+            Target::Rows(_) if self.trial.is_some() => {
+                return Err(Error::usage("--trial: all trials are converted to rows")
+                    .with_help("give only the inputs that you want"));
+            }
+            Target::Rows(_) => return Ok(target),
+            Target::Shapes(conversion) => conversion,
+        };
+        self.fleet.refuse(conversion.name())?;
         if conversion == Conversion::FoldedDiff && self.a.is_empty() {
             return Err(Error::usage("--to folded-diff: a difference needs two sides")
                 .with_help("give them with --a and --b, or use --to folded for one"));
@@ -145,7 +202,13 @@ impl ConvertArgs {
             ))
             .with_help("write a file with -o FILE, or redirect standard output"));
         }
-        Ok(conversion)
+        Ok(target)
+    }
+
+    /// Every file that is read.
+    fn read<'a>(&'a self, layers: &'a Layers) -> Vec<&'a PathBuf> {
+        let inputs = self.inputs.iter().chain(&self.a).chain(&self.b);
+        inputs.chain(layers.files()).chain(&self.names.label_map).collect()
     }
 
     fn request(&self, layers: &Layers) -> Result<Request> {

@@ -9,7 +9,7 @@ use clap::Args;
 
 use super::analyse::{PerSideArgs, SharedArgs, ShowArgs};
 use super::judging::{JudgingArgs, OnInconclusive, read};
-use super::selection::{LabelMapArgs, SelectArgs, SideSelectArgs};
+use super::selection::{LabelMapArgs, SelectArgs, SideSelectArgs, UnitArgs};
 use crate::attribution::{KernelRule, KernelRules, LabelMap, LabelRule};
 use crate::compare::gate::{Limit, Percent};
 use crate::config::{Config, FILE_NAME, Placed, Sided, Written, find};
@@ -110,18 +110,31 @@ impl Layers {
         told.rules("label_map", names.label_map.as_deref(), file.label_map.as_ref(), "none");
     }
 
+    /// Units; `own` is absent where they are not told apart by side.
+    pub(super) fn fill_counts(&mut self, counts: &mut UnitArgs, own: Option<&mut PerSideArgs>) {
+        let Layers { file, told, .. } = self;
+        told.units(counts, own, file);
+    }
+
+    /// Bucket edges.
+    pub(super) fn fill_buckets(&mut self, buckets: &mut Option<String>) {
+        let Layers { file, told, .. } = self;
+        let default = "\"2us,8us,32us,80us\"";
+        told.one(
+            "buckets",
+            buckets,
+            file.buckets.as_ref(),
+            |edges| quoted(edges),
+            default,
+        );
+    }
+
     /// What every analysis has; `own` is absent where there is one side.
     pub(super) fn fill(&mut self, shared: &mut SharedArgs, mut own: Option<&mut PerSideArgs>) {
         self.fill_selection(&mut shared.select, own.as_mut().map(|own| &mut own.select));
+        self.fill_counts(&mut shared.counts, own);
+        self.fill_buckets(&mut shared.buckets);
         let Layers { file, told, .. } = self;
-        told.units(shared, own, file);
-        told.one(
-            "buckets",
-            &mut shared.buckets,
-            file.buckets.as_ref(),
-            |edges| quoted(edges),
-            "\"2us,8us,32us,80us\"",
-        );
         told.rules(
             "kernel_rules",
             shared.kernel_rules.as_deref(),
@@ -352,7 +365,7 @@ impl Told {
     }
 
     /// `--tokens` says both how many units there are and what they are called.
-    fn units(&mut self, shared: &mut SharedArgs, own: Option<&mut PerSideArgs>, file: &Config) {
+    fn units(&mut self, shared: &mut UnitArgs, own: Option<&mut PerSideArgs>, file: &Config) {
         let some = |list: &[u64]| (!list.is_empty()).then(|| list.to_vec());
         let numbers = |list: &Vec<u64>| {
             let numbers: Vec<String> = list.iter().map(u64::to_string).collect();

@@ -8,6 +8,7 @@ mod calibrate;
 mod config;
 mod convert;
 mod export;
+mod fleet;
 mod judging;
 mod layers;
 mod live;

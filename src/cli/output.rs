@@ -54,7 +54,7 @@ impl OutputPlan {
             check(file, inputs)?;
             let format = named.or_else(|| Format::of_path(file)).ok_or_else(|| {
                 Error::usage(format!("--output {origin}: no format is known by this extension")).with_help(format!(
-                    "use .txt, .json, .md, .csv or .xml, or name the format: --output FORMAT={origin} with {}",
+                    "use .txt, .json, .md, .html, .csv or .xml, or name the format: --output FORMAT={origin} with {}",
                     formats().join(", ")
                 ))
             })?;
@@ -85,6 +85,11 @@ impl OutputPlan {
             })?;
         }
         Ok(())
+    }
+
+    /// Whether a file has this format.
+    pub(super) fn has(&self, format: Format) -> bool {
+        self.files.iter().any(|output| output.format == format)
     }
 
     pub(super) fn is_empty(&self) -> bool {
@@ -136,7 +141,7 @@ fn behind_links(file: &Path) -> PathBuf {
 }
 
 /// Writes a file whole or not at all.
-pub(super) fn replace(file: &Path, render: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> Result<()> {
+pub(super) fn replace(file: &Path, render: impl FnOnce(&mut (dyn Write + Send)) -> io::Result<()>) -> Result<()> {
     let failed = |error: io::Error| Error::io("write it", error).with_origin(file.display().to_string());
     let target = behind_links(file);
     let mut scratch = scratch(&target).map_err(failed)?;
@@ -193,13 +198,13 @@ fn same_file(one: &Path, other: &Path) -> bool {
 }
 
 /// The path without links and detours, also of a file that is not there yet.
-fn resolved(file: &Path) -> Option<PathBuf> {
+pub(super) fn resolved(file: &Path) -> Option<PathBuf> {
     file.canonicalize()
         .ok()
         .or_else(|| Some(folder_of(file).canonicalize().ok()?.join(file.file_name()?)))
 }
 
-fn folder_of(file: &Path) -> &Path {
+pub(super) fn folder_of(file: &Path) -> &Path {
     file.parent()
         .filter(|folder| !folder.as_os_str().is_empty())
         .unwrap_or(Path::new("."))

@@ -5,13 +5,32 @@ use std::path::PathBuf;
 
 use clap::Args;
 
-use super::values::{ReadArgs, parse_time};
+use super::values::{ReadArgs, parse_time, parse_units};
 use crate::analysis::SideRequest;
+use crate::attribution::Buckets;
+use crate::config::unit_name;
 use crate::error::{Error, Result};
 use crate::join::{JoinOptions, ProcessChoice, TimingChoice};
 use crate::model::{Nanos, Timestamp, WindowRule, WindowSpan};
 use crate::parallel::Jobs;
 use crate::recording::ReadOptions;
+
+/// What times are divided by.
+#[derive(Debug, Args)]
+pub(super) struct UnitArgs {
+    /// Tokens per trial: one number, or one per trial (64,64,128); short for --units N --unit token
+    #[arg(long, value_name = "N", value_delimiter = ',', value_parser = parse_units, conflicts_with = "units", help_heading = "Units")]
+    pub(super) tokens: Vec<u64>,
+    /// Units per trial: one number, or one per trial (64,64,128)
+    #[arg(long, value_name = "N", value_delimiter = ',', value_parser = parse_units, help_heading = "Units")]
+    pub(super) units: Vec<u64>,
+    /// What a unit is called [default: token]
+    #[arg(long, value_name = "WORD", value_parser = unit_name, conflicts_with = "tokens", help_heading = "Units")]
+    pub(super) unit: Option<String>,
+    /// Whether the command line has --unit.
+    #[arg(skip)]
+    pub(super) unit_given: bool,
+}
 
 /// Process, timing table and window.
 #[derive(Debug, Args)]
@@ -108,6 +127,36 @@ pub(super) struct Own<'a> {
     from: Option<Nanos>,
     to: Option<Nanos>,
     skip_first: Option<Nanos>,
+}
+
+impl UnitArgs {
+    /// Units of each trial, or of all.
+    pub(super) fn each(&self) -> &[u64] {
+        if self.tokens.is_empty() {
+            &self.units
+        } else {
+            &self.tokens
+        }
+    }
+
+    /// What a unit is called.
+    pub(super) fn name(&self) -> String {
+        self.unit.clone().unwrap_or_else(|| "token".to_owned())
+    }
+
+    /// Refuses a name on the command line for what nothing counts.
+    pub(super) fn check(&self, a: &SideRequest, b: Option<&SideRequest>) -> Result<()> {
+        if self.unit_given && a.units.is_empty() && b.is_none_or(|b| b.units.is_empty()) {
+            return Err(Error::usage("--unit names what --units counts, which is not given")
+                .with_help("give the number with --units N"));
+        }
+        Ok(())
+    }
+}
+
+/// Bucket edges as they were given, if they were.
+pub(super) fn parse_buckets(given: Option<&str>) -> Result<Buckets> {
+    given.map_or_else(|| Ok(Buckets::default()), Buckets::parse)
 }
 
 impl SelectArgs {

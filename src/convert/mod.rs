@@ -2,16 +2,26 @@
 //!
 //! What goes in is one of two shapes, [`Timeline`] or [`CallTree`], whatever it was made from; what comes out is written
 //! as it is made. Names and texts are made visible in every format, because most of these tools print them as they are.
+//! Databases want neither shape: for them `submissions` has the rows, `trials` the table beside them, and `parquet` and
+//! `submissions_csv` write both. In Parquet a label is data, and stays as it is.
 
 mod chrome;
 mod folded;
 mod hatchet;
 mod json;
 mod lanes;
+#[cfg(feature = "parquet")]
+pub mod parquet;
 mod perfetto;
 #[cfg(feature = "traces")]
 mod pprof;
 mod speedscope;
+#[cfg(feature = "traces")]
+mod submissions;
+#[cfg(feature = "traces")]
+pub mod submissions_csv;
+#[cfg(feature = "traces")]
+pub mod trials;
 mod wire;
 
 use std::io;

@@ -1,8 +1,9 @@
 //! What tests, benches, fuzz targets and the fixture generator share: documents as `xctrace export` writes them.
 //!
 //! [`export`] turns typed rows into export XML by Apple's rules, [`toc`] writes tables of contents, [`workload`] makes
-//! up a decode workload, [`nasty`] has hostile labels, [`normal`] draws noise, [`sized`] fills gigabytes with it, [`pack`] compresses. Nothing here uses the library under
-//! test, so a fault in its reader cannot hide behind the same fault in its writer.
+//! up a decode workload, [`fleet`] two hundred small trials, [`nasty`] has hostile labels, [`normal`] draws noise,
+//! [`sized`] fills gigabytes with it, [`pack`] compresses. Nothing here uses the library under test, so a fault in its
+//! reader cannot hide behind the same fault in its writer.
 #![allow(
     dead_code,
     missing_docs,
@@ -18,6 +19,7 @@
 pub mod builds;
 pub mod export;
 pub mod fixtures;
+pub mod fleet;
 pub mod nasty;
 pub mod normal;
 pub mod pack;

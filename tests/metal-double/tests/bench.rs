@@ -10,7 +10,8 @@ use trace_attr::live::doctor;
 use trace_attr::live::expression::{Expression, Sizes};
 use trace_attr::live::metal::Metal;
 use trace_attr::live::rounds::RoundOptions;
-use trace_attr::live::{Kernel, Runtime, bench::BenchOptions};
+use trace_attr::live::run_file::RunFile;
+use trace_attr::live::{GroupBy, Kernel, Runtime, bench::BenchOptions};
 
 /// As a command line says it.
 fn request(kernel: Kernel, against: Option<Kernel>) -> BenchRequest {
@@ -251,6 +252,69 @@ fn doctor_finds_times_that_make_no_sense() {
             text.contains("WRONG    stage counters agree with command buffers: 0 of 5 encoders; sample_empty\n"),
             "{text}"
         );
+    }
+    session.end();
+}
+
+#[test]
+fn a_file_with_work_runs_as_live_run_runs_it() {
+    let session = session();
+    session.kernel("add", 20_000, add);
+    let folder = tempfile::tempdir().unwrap();
+    std::fs::write(folder.path().join("add.metal"), ADD).unwrap();
+    std::fs::write(folder.path().join("a.bin"), support::of_bytes(&[1.0, 2.0, 3.0, 4.0])).unwrap();
+    let text = r#"
+        [kernels.add]
+        msl = "add.metal"
+        [buffers.a]
+        type = "f32"
+        length = 4
+        file = "a.bin"
+        [buffers.b]
+        type = "f32"
+        length = 4
+        fill = 10
+        [buffers.c]
+        type = "f32"
+        length = 4
+        [[dispatch]]
+        scope = ["step", "attention"]
+        kernel = "add"
+        buffers = ["a", "b", "c"]
+        grid = 4
+        threads = 4
+        repeat = 2
+        metrics = { bytes = 48 }
+        # Needs what the first one wrote: dispatches run in their order, on the same buffers.
+        [[dispatch]]
+        kernel = "add"
+        buffers = ["c", "c", "a"]
+        grid = 4
+        threads = 4
+    "#;
+    {
+        let file = RunFile::parse(text, "run.toml", folder.path()).unwrap();
+        let profile = file.execute(&Runtime::new(Metal::open().unwrap())).unwrap();
+        let rows = profile.key_averages(GroupBy::CallPath).rows;
+        let row = |label: &str| rows.iter().find(|row| row.label() == label).unwrap();
+        // 20 us and the stand-in's own 2 × 0.5 us, twice.
+        let inside = row("step/attention/gpu_dispatch:add");
+        assert_eq!((inside.calls, inside.gpu_total.unwrap().0), (2, 42_000));
+        assert_eq!(row("gpu_dispatch:add").calls, 1);
+        let counts = profile.counts();
+        assert_eq!(
+            (counts.failed, counts.unfinished, counts.without_gpu_time),
+            (0, 0, 0),
+            "{counts:?}"
+        );
+        // What the command prints and writes.
+        let table = profile.key_averages(GroupBy::CallPath).table().to_string();
+        assert!(
+            table.contains("attention") && profile.tree().to_string().contains("step"),
+            "{table}"
+        );
+        let read = trace_attr::live::Profile::from_json(&profile.to_json()).unwrap();
+        assert_eq!(read.to_json(), profile.to_json());
     }
     session.end();
 }
