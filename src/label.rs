@@ -44,7 +44,7 @@ pub(crate) fn visible(text: &str) -> String {
 }
 
 /// Characters that show nothing, or that change how their neighbours are shown.
-fn is_hidden(c: char) -> bool {
+pub(crate) fn is_hidden(c: char) -> bool {
     c.is_control()
         || matches!(c,
             '\u{ad}'                    // soft hyphen
@@ -109,7 +109,7 @@ pub(crate) fn cut(text: &str, columns: usize) -> String {
 }
 
 /// `text`, or its start and its end with `…` between them: names of one engine begin alike, and end in what they are.
-#[cfg(feature = "cli")]
+#[cfg(feature = "traces")]
 pub(crate) fn cut_middle(text: &str, columns: usize) -> String {
     if width(text) <= columns || columns < 8 {
         return cut(text, columns);
@@ -135,7 +135,7 @@ pub(crate) fn cut_middle(text: &str, columns: usize) -> String {
 mod tests {
     use super::*;
 
-    #[cfg(feature = "cli")]
+    #[cfg(feature = "traces")]
     #[test]
     fn a_long_name_keeps_its_end() {
         assert_eq!(cut_middle("hf2q.decode.layer.ffn.gate_up", 18), "hf2q.….ffn.gate_up");

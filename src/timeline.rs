@@ -40,6 +40,13 @@ pub struct Slice {
     pub flow: Option<u64>,
 }
 
+impl Slice {
+    /// First ns after it.
+    pub fn end_ns(&self) -> u64 {
+        self.start_ns.saturating_add(self.length_ns)
+    }
+}
+
 /// Where slices come from.
 pub trait Slices {
     /// First ns and length of each slice, by start.

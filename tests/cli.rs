@@ -85,6 +85,7 @@ fn links_between_the_documents_lead_somewhere() {
         "fixtures/README.md".into(),
     ];
     let docs = fs::read_dir(root().join("docs")).unwrap().flatten();
+    let docs = docs.filter(|entry| entry.path().is_file());
     documents.extend(docs.map(|entry| Path::new("docs").join(entry.file_name())));
     for document in documents {
         let text = read(&document);
@@ -105,6 +106,77 @@ fn the_index_of_the_docs_names_every_document() {
     for entry in fs::read_dir(root().join("docs")).unwrap().flatten() {
         let name = entry.file_name().into_string().unwrap();
         assert!(name == "README.md" || index.contains(&format!("({name})")), "{name}");
+    }
+}
+
+#[test]
+fn the_book_has_every_page_and_every_command_a_page() {
+    let summary = read("docs/SUMMARY.md");
+    for entry in fs::read_dir(root().join("docs")).unwrap().flatten() {
+        let name = entry.file_name().into_string().unwrap();
+        if name.ends_with(".md") && name != "SUMMARY.md" {
+            assert_eq!(summary.matches(&format!("({name})")).count(), 1, "{name}");
+        }
+    }
+    let help = stdout(&["--help"]);
+    let commands = help.lines().skip_while(|line| *line != "Commands:").skip(1);
+    let commands: Vec<&str> = commands
+        .take_while(|line| !line.is_empty())
+        .filter_map(|line| {
+            line.strip_prefix("  ")?
+                .split(' ')
+                .next()
+                .filter(|name| !name.is_empty())
+        })
+        .collect();
+    assert!(commands.len() > 10, "{commands:?}");
+    for command in commands.iter().filter(|command| **command != "help") {
+        let titles = summary
+            .lines()
+            .filter_map(|line| line.strip_prefix("- [")?.split(']').next());
+        assert!(
+            titles
+                .flat_map(|title| title.split(", "))
+                .any(|title| title == *command),
+            "{command}"
+        );
+    }
+}
+
+#[test]
+fn man_pages_and_completions_name_every_command_and_its_options() {
+    let folder = tempfile::tempdir().unwrap();
+    stdout(&["man", "--dir", folder.path().to_str().unwrap()]);
+    let page =
+        |name: &str| fs::read_to_string(folder.path().join(name)).unwrap_or_else(|error| panic!("{name}: {error}"));
+    // In roff a hyphen that is one is written `\-`.
+    let names = |name: &str, option: &str| page(name).contains(&option.replace('-', "\\-"));
+    for (command, option) in [
+        ("compare", "--fail-above"),
+        ("compare", "--only"),
+        ("report", "--slowest"),
+        ("convert", "--to"),
+        ("rows", "--columns"),
+        ("calibrate", "--output"),
+        ("live-bench", "--until"),
+        ("live-watch", "--help"),
+    ] {
+        let name = format!("trace-attr-{command}.1");
+        assert!(names(&name, option), "{name}: {option}");
+        assert!(page(&name).starts_with(".ie"), "{name}");
+    }
+    assert!(names("trace-attr.1", "trace-attr-compare"));
+    for shell in ["bash", "elvish", "fish", "powershell", "zsh"] {
+        let script = stdout(&["completions", shell]);
+        for word in ["compare", "convert", "live", "fail-above"] {
+            assert!(script.contains(word), "{shell}: {word}");
+        }
+        // Elvish and PowerShell complete options, not their values.
+        let values = ["bash", "fish", "zsh"].contains(&shell);
+        assert!(
+            !values || script.contains("intervals") && script.contains("parquet"),
+            "{shell}"
+        );
     }
 }
 

@@ -24,9 +24,10 @@ use support::nasty::{hidden, long, nasty, xml};
 use support::short::{NULL, ShortRow, doc, r};
 
 /// Every format that is written as text of its own; JSON holds labels as they are and is not among them.
-const TEXT: [&str; 8] = [
+const TEXT: [&str; 9] = [
     "terminal",
     "markdown",
+    "html",
     "csv",
     "junit",
     "github",
@@ -144,6 +145,13 @@ fn harmless(format: &str, text: &str) {
     // What ends up in a page or in XML; the others are plain text.
     if ["markdown", "junit", "github-action-benchmark", "bencher"].contains(&format) {
         assert!(!text.contains("<img") && !text.contains("<script"), "{format}");
+    }
+    if format == "html" {
+        // Its own: the report, the timeline, the program.
+        assert!(
+            !text.contains("<img") && text.matches("<script").count() == 3,
+            "{format}"
+        );
     }
 }
 
@@ -812,6 +820,7 @@ fn a_format_is_named_or_follows_from_the_extension() {
     let files = [
         ("r.csv", "r.csv", "csv"),
         ("r.md", "r.md", "markdown"),
+        ("r.html", "r.html", "html"),
         ("r.txt", "r.txt", "terminal"),
         ("out/r.xml", "out/r.xml", "junit"),
         ("bencher=b.json", "b.json", "bencher"),

@@ -249,7 +249,7 @@ fn a_report_that_cannot_be_written_is_told_before_the_work_starts() {
     // The input is not even there: the output is checked first.
     refused(
         &["report", "missing.xml", "-o", "report.doc"],
-        &["report.doc", ".txt, .json, .md, .csv or .xml"],
+        &["report.doc", ".txt, .json, .md, .html, .csv or .xml"],
     );
     refused(&["report", "missing.xml", "-o", "report"], &["no format"]);
     refused(&["report", "missing.xml", "-o", "folder"], &["folder"]);

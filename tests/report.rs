@@ -387,5 +387,6 @@ fn the_format_of_a_file_is_its_extension() {
     assert_eq!(of("x.md"), Some(Format::Markdown));
     assert_eq!(of("x.txt"), Some(Format::Terminal));
     assert_eq!((of("x.csv"), of("x.xml")), (Some(Format::Csv), Some(Format::Junit)));
-    assert_eq!([of("json"), of("x.html")], [None, None]);
+    assert_eq!((of("x.html"), of("x.htm")), (Some(Format::Html), Some(Format::Html)));
+    assert_eq!([of("json"), of("x.docx")], [None, None]);
 }

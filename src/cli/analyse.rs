@@ -36,6 +36,9 @@ Examples:
   trace-attr report run-1.xml.gz run-2.xml.gz --process python --slowest 10
   xcrun xctrace export --input run.trace --xpath '…' | trace-attr report - --format json";
 
+/// Most spans of a lane in a page's timeline: enough for every stretch of a short trace, and far below a megabyte.
+const TIMELINE_SPANS: usize = 4_000;
+
 /// Arguments of `compare`.
 #[derive(Debug, Args)]
 #[command(after_help = super::SUBMISSION, after_long_help = format!("{COMPARE_EXAMPLES}\n\n{}", super::SUBMISSION))]
@@ -125,7 +128,7 @@ pub(super) struct ShowArgs {
     /// Show these sections only, such as buckets,phases: trials, findings, buckets, encoders, phases, channels, kernels, gaps,
     /// slowest, left-out, notes, method
     ///
-    /// The headline and a gate are always there, JSON and CSV always hold everything.
+    /// The headline and a gate are always there, JSON, CSV and HTML always hold everything.
     #[arg(
         long,
         value_name = "SECTIONS",
@@ -145,7 +148,7 @@ pub(super) struct ShowArgs {
     pub(super) format: Option<Format>,
     /// Also write a file; can be given several times
     ///
-    /// FILE has the format of its extension: .txt (terminal), .json, .md (markdown), .csv, .xml (junit). FORMAT=FILE has
+    /// FILE has the format of its extension: .txt (terminal), .json, .md (markdown), .html, .csv, .xml (junit). FORMAT=FILE has
     /// the named one, whatever the extension: -o bencher=bench.json, -o markdown=$GITHUB_STEP_SUMMARY. Files are replaced
     /// whole or not at all; only the step summary of a GitHub job keeps what it holds, and its limit.
     #[arg(short, long, value_name = "[FORMAT=]FILE", help_heading = "Output")]
@@ -280,6 +283,14 @@ impl ShowArgs {
         self.slowest.map_or(5, usize::from)
     }
 
+    /// Asks for what only some formats show.
+    fn asking_for(&self, plan: &OutputPlan, mut request: Request) -> Request {
+        if plan.has(Format::Html) || self.format == Some(Format::Html) {
+            request.trial.timeline_spans = TIMELINE_SPANS;
+        }
+        request
+    }
+
     /// Analyses and writes the report to where it was asked for.
     fn run(&self, request: &Request, layers: &Layers, plan: &OutputPlan, console: Console) -> Result<ExitStatus, Stop> {
         let outcome = analysed(request, console)?;
@@ -367,7 +378,7 @@ pub(super) fn compare(args: CompareArgs, console: Console) -> Result<ExitStatus,
         }
         None => (Some(b), None),
     };
-    let request = shared.request(a, b, stored, options, &layers, show.slowest())?;
+    let request = show.asking_for(&plan, shared.request(a, b, stored, options, &layers, show.slowest())?);
     show.run(&request, &layers, &plan, console)
 }
 
@@ -403,6 +414,7 @@ pub(super) fn report(args: ReportArgs, console: Console) -> Result<ExitStatus, S
     let plan = shared.plan(&show, &layers, &inputs)?;
     let side = shared.side(inputs, name, (&Own::default(), &[]), show.show_private)?;
     let request = shared.request(side, None, None, CompareOptions::default(), &layers, show.slowest())?;
+    let request = show.asking_for(&plan, request);
     show.run(&request, &layers, &plan, console)
 }
 

@@ -54,7 +54,7 @@ impl OutputPlan {
             check(file, inputs)?;
             let format = named.or_else(|| Format::of_path(file)).ok_or_else(|| {
                 Error::usage(format!("--output {origin}: no format is known by this extension")).with_help(format!(
-                    "use .txt, .json, .md, .csv or .xml, or name the format: --output FORMAT={origin} with {}",
+                    "use .txt, .json, .md, .html, .csv or .xml, or name the format: --output FORMAT={origin} with {}",
                     formats().join(", ")
                 ))
             })?;
@@ -85,6 +85,11 @@ impl OutputPlan {
             })?;
         }
         Ok(())
+    }
+
+    /// Whether a file has this format.
+    pub(super) fn has(&self, format: Format) -> bool {
+        self.files.iter().any(|output| output.format == format)
     }
 
     pub(super) fn is_empty(&self) -> bool {

@@ -80,13 +80,6 @@ pub(super) enum Edge<'s> {
     End(&'s Slice),
 }
 
-impl Slice {
-    /// First ns after it.
-    pub(super) fn end_ns(&self) -> u64 {
-        self.start_ns.saturating_add(self.length_ns)
-    }
-}
-
 /// Tells beginnings and ends of a lane in their order: what is inside another slice ends before it.
 pub(super) fn edges(
     track: &Track<'_>,

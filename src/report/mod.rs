@@ -16,6 +16,7 @@ mod benchstat;
 mod csv;
 mod github;
 mod github_action_benchmark;
+mod html;
 mod json;
 mod junit;
 mod markdown;
@@ -41,6 +42,8 @@ pub enum Format {
     Json,
     /// Tables for a pull request comment or a step summary
     Markdown,
+    /// One page with pictures, for a colleague: no network, works without a script
+    Html,
     /// One long table for a database or a spreadsheet
     Csv,
     /// A test case per gated row, as JUnit XML
@@ -56,13 +59,14 @@ pub enum Format {
 }
 
 impl Format {
-    /// The format of a file by its extension: `.txt`, `.json`, `.md`, `.csv`, `.xml`; that of JSON is our own.
+    /// The format of a file by its extension: `.txt`, `.json`, `.md`, `.html`, `.csv`, `.xml`; that of JSON is our own.
     pub fn of_path(path: &Path) -> Option<Format> {
         match path.extension()?.to_str()?.to_ascii_lowercase().as_str() {
             #[cfg(feature = "cli")]
             "txt" => Some(Format::Terminal),
             "json" => Some(Format::Json),
             "md" => Some(Format::Markdown),
+            "html" | "htm" => Some(Format::Html),
             "csv" => Some(Format::Csv),
             "xml" => Some(Format::Junit),
             _ => None,
@@ -168,6 +172,7 @@ pub fn write(
         Format::Terminal => terminal::render(comparison, options),
         Format::Json => json::render(comparison, options)?,
         Format::Markdown => markdown::render(comparison, options),
+        Format::Html => html::render(comparison, options)?,
         Format::Csv => csv::render(comparison)?,
         Format::Junit => junit::render(comparison, options),
         Format::Github => github::render(comparison, options),

@@ -1,6 +1,7 @@
 //! Which part of a comparison the text formats show: sections, the order of rows, how many.
 //!
-//! JSON and CSV hold everything whatever is chosen here: a program picks for itself.
+//! JSON, CSV and the HTML page hold everything whatever is chosen here: a program picks for itself, and a page sorts and
+//! filters.
 
 use std::cmp::Ordering;
 use std::num::NonZeroUsize;

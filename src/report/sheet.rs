@@ -23,7 +23,6 @@ pub(super) struct Sheet {
     /// Rows, each with as many cells as there are columns.
     pub(super) rows: Vec<Vec<Cell>>,
     /// A page writes each row as a line that begins with this word, instead of a table with headings.
-    #[cfg_attr(not(feature = "cli"), expect(dead_code, reason = "only a terminal report is a page"))]
     pub(super) spoken: Option<&'static str>,
     /// Sentences under the table.
     pub(super) footer: Vec<Line>,

@@ -29,6 +29,7 @@ FORMATS = {
     "json": "json",
     "csv": "csv",
     "markdown": "md",
+    "html": "html",
     "junit": "xml",
     "github": "commands",
     "benchstat": "txt",
@@ -217,6 +218,79 @@ def check_markdown(report):
     return f"{len(page.rows)} table rows"
 
 
+class ReportPage(Page):
+    """The same, with what stands in the page's data blocks."""
+
+    def __init__(self):
+        super().__init__()
+        self.blocks, self.block = {}, None
+
+    def handle_starttag(self, tag, attrs):
+        super().handle_starttag(tag, attrs)
+        attributes = dict(attrs)
+        assert not {"src", "style", "onclick", "onerror"} & set(attributes), attributes
+        assert attributes.get("href", "#").startswith("#"), attributes
+        if tag == "script" and attributes.get("type") == "application/json":
+            self.block = attributes["id"]
+            self.blocks[self.block] = ""
+
+    def handle_endtag(self, tag):
+        super().handle_endtag(tag)
+        self.block = None
+
+    def handle_data(self, data):
+        super().handle_data(data)
+        if self.block:
+            self.blocks[self.block] += data
+
+
+def check_html(report):
+    text = report.text("html")
+    assert len(text) < 1_000_000, len(text)
+    page = ReportPage()
+    page.feed(text)
+    assert json.loads(page.blocks["trace-attr-report"]) == report.json, "the page holds the report"
+    unknown = page.tags - HTML_TAGS
+    assert not unknown, unknown
+    timeline = json.loads(page.blocks["trace-attr-timeline"])
+    for lane in timeline["lanes"]:
+        if lane["channel"] is None:
+            busy = report.json[lane["side"]]["trials"][lane["trial"]]["busy_ns"]
+            assert sum(span[2] for span in lane["spans"]) == busy, (lane["side"], busy)
+    return f"{len(text) // 1000} kB, {len(page.rows)} table rows, {len(timeline['lanes'])} lanes of the timeline add up"
+
+
+HTML_TAGS = set(
+    "html head meta title style script body main header footer nav section div details summary small figure figcaption p h1 h2 h3"
+    " a ol ul li dl dt dd span code table thead tbody tfoot tr th td svg rect line circle path text".split()
+)
+
+
+def check_browser(pages):
+    """The pages in Chromium, used by mouse and keyboard."""
+    chromium = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
+    if not chromium or not shutil.which("node") or not shutil.which("npm"):
+        return "not tried: chromium with node and npm is needed"
+    place = ROOT / "target/consumers/browser"
+    module = place / "node_modules/playwright-core"
+    if not module.exists():
+        place.mkdir(parents=True, exist_ok=True)
+        command = ["npm", "install", "--silent", "--no-audit", "--no-fund", "--prefix", place, PLAYWRIGHT]
+        try:
+            installed = subprocess.run(command, capture_output=True, timeout=60).returncode == 0
+        except subprocess.TimeoutExpired:
+            installed = False
+        if not installed:
+            return "not tried: playwright-core could not be installed"
+    script = ROOT / "tests/consumers/html.mjs"
+    ran = subprocess.run(["node", script, module, chromium, *pages], capture_output=True, text=True, timeout=120)
+    assert ran.returncode == 0, ran.stdout + ran.stderr
+    return ran.stdout.strip()
+
+
+PLAYWRIGHT = "playwright-core@1.57.0"
+
+
 def check_github(report):
     lines = report.text("github").splitlines()
     assert 1 <= len(lines) <= 10
@@ -382,6 +456,7 @@ CHECKS = [
     check_python_csv,
     check_duckdb,
     check_markdown,
+    check_html,
     check_github,
     check_benchstat,
     check_github_action_benchmark,
@@ -409,6 +484,7 @@ def main():
             for check in CHECKS:
                 tool = check.__name__.removeprefix("check_")
                 print(f"{name}: {tool}: {check(report)}")
+        print(check_browser([report.path["html"] for report in reports.values()]))
         print(f"live profile: hatchet: {check_hatchet()}")
         print(f"docs/ci.md: {check_workflows(folder)}")
 

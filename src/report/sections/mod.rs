@@ -80,12 +80,13 @@ pub(super) fn document(comparison: &Comparison, options: &ReportOptions) -> Docu
         sheets,
     }
 }
+
 /// The comparison with what every section asks for: names and units as they are shown.
-struct View<'a> {
-    comparison: &'a Comparison,
+pub(super) struct View<'a> {
+    pub(super) comparison: &'a Comparison,
     options: &'a ReportOptions,
     /// Sides in order, with their names.
-    sides: Vec<(String, &'a Side)>,
+    pub(super) sides: Vec<(String, &'a Side)>,
     /// `/tok`, or nothing without a unit.
     per: String,
     /// `token`.
@@ -93,7 +94,7 @@ struct View<'a> {
 }
 
 impl<'a> View<'a> {
-    fn new(comparison: &'a Comparison, options: &'a ReportOptions) -> Self {
+    pub(super) fn new(comparison: &'a Comparison, options: &'a ReportOptions) -> Self {
         let sides: Vec<&Side> = std::iter::once(&comparison.a).chain(&comparison.b).collect();
         let same = matches!(sides.as_slice(), [a, b] if a.name == b.name);
         let sides = sides.into_iter().zip(["A", "B"]).map(|(side, letter)| {
@@ -118,7 +119,7 @@ impl<'a> View<'a> {
         }
     }
 
-    fn name_a(&self) -> &str {
+    pub(super) fn name_a(&self) -> &str {
         self.sides.first().map_or("A", |(name, _)| name)
     }
 
@@ -134,27 +135,27 @@ impl<'a> View<'a> {
         hidden.then(|| Line::plain(plural(rows, "row") + " left out: see --only left-out"))
     }
 
-    fn two_sided(&self) -> bool {
+    pub(super) fn two_sided(&self) -> bool {
         self.comparison.b.is_some()
     }
 
     /// `µs/tok`, `µs`.
-    fn us_per(&self) -> String {
+    pub(super) fn us_per(&self) -> String {
         format!("µs{}", self.per)
     }
 
     /// `things/tok`, `things`.
-    fn per(&self, things: &str) -> String {
+    pub(super) fn per(&self, things: &str) -> String {
         format!("{things}{}", self.per)
     }
 
-    fn repeated(&self) -> bool {
+    pub(super) fn repeated(&self) -> bool {
         self.sides.iter().any(|(_, side)| side.trials.len() > 1)
     }
 }
 
 /// The style of a difference: no side is called slower without a verdict.
-fn style_of(row: &Row) -> Style {
+pub(super) fn style_of(row: &Row) -> Style {
     match row.judgement.as_ref().map(|judgement| judgement.verdict) {
         Some(Verdict::Regressed) => Style::Worse,
         Some(Verdict::Improved) => Style::Better,
@@ -175,7 +176,7 @@ fn dash() -> String {
     NOT_MEASURED.to_owned()
 }
 
-fn input(trial: &Trial) -> String {
+pub(super) fn input(trial: &Trial) -> String {
     if trial.run == 1 {
         text(&trial.input)
     } else {
