@@ -43,8 +43,10 @@ pub(super) enum Cell {
 pub(super) struct Column {
     /// Its name in both formats.
     pub(super) name: &'static str,
+    #[cfg_attr(not(feature = "parquet"), expect(dead_code, reason = "CSV has no types"))]
     pub(super) kind: Kind,
     /// Whether a submission may have no value.
+    #[cfg_attr(not(feature = "parquet"), expect(dead_code, reason = "CSV has no types"))]
     pub(super) nullable: bool,
     cell: fn(&Rows<'_>, &Submission) -> Cell,
 }
