@@ -8,7 +8,7 @@
 //! Three traps. Readers make columns of the folders' names and guess their types, so `side` and `trial` never look like a
 //! number, and are no columns of the files. Not all readers know unsigned numbers or times in ns, so times are INT64 and
 //! ids are texts. And a writer that keeps more than a row group makes memory follow the trial: here a group is
-//! [`ROW_GROUP`] rows, and of a group one column at a time is put together.
+//! `ROW_GROUP` rows, and of a group one column at a time is put together.
 
 use std::io::{self, Write};
 use std::sync::Arc;

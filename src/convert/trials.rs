@@ -1,6 +1,6 @@
 //! A trial among many: what it is called in a fleet, its row in the table `trials`, and what the user said of it (`--set`).
 //!
-//! Everything that is the same for all submissions of a trial stands here; [`super::submissions`] has the rest.
+//! Everything that is the same for all submissions of a trial stands here; `submissions` has the rest.
 
 use std::borrow::Cow;
 use std::fmt::Write as _;
