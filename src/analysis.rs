@@ -193,6 +193,9 @@ fn prepare(request: &Request, names: Vec<String>, progress: &dyn Progress) -> Re
     let mut b = request.b.as_ref().map(&mut side).transpose()?;
     live::check(request, &a, b.as_deref())?;
     let timing = loop {
+        if a.is_empty() || b.as_ref().is_some_and(Vec::is_empty) {
+            return Err(none_left(&missing));
+        }
         match timing_of(request, &a, b.as_deref()) {
             Ok(timing) => break timing,
             Err((error, at)) => {
@@ -210,6 +213,24 @@ fn prepare(request: &Request, names: Vec<String>, progress: &dyn Progress) -> Re
         }
     };
     Ok(Prepared { a, b, timing, missing })
+}
+
+/// A side of which nothing is left, with what was wrong with its inputs.
+fn none_left(missing: &[(String, Error)]) -> Error {
+    const SHOWN: usize = 3;
+    let mut reasons: Vec<String> = missing
+        .iter()
+        .take(SHOWN)
+        .map(|(input, error)| format!("{input}: {}", error.kind()))
+        .collect();
+    if missing.len() > SHOWN {
+        reasons.push(format!("and {} more", missing.len() - SHOWN));
+    }
+    let error = Error::unfit(format!("no input of a side could be used: {}", reasons.join("; ")));
+    match missing.iter().find_map(|(_, error)| error.help()) {
+        Some(help) => error.with_help(help),
+        None => error,
+    }
 }
 
 /// Options of the comparison, with what a baseline brings.
@@ -253,12 +274,6 @@ fn timing_of(
     let sides = [Some((&request.a, a)), request.b.as_ref().zip(b)];
     let mut runs = Vec::new();
     for (side, inputs) in sides.into_iter().flatten() {
-        if inputs.is_empty() {
-            return Err((
-                Error::unfit("no input of a side could be used").with_help("see the errors above"),
-                None,
-            ));
-        }
         one_recording_of_a_pid(side, inputs.iter().map(ReadInput::trials).sum()).map_err(|error| (error, None))?;
         for recording in inputs.iter().filter_map(ReadInput::recording) {
             for run in &recording.runs {
@@ -399,7 +414,7 @@ fn runs<T: Send>(
         }
     }
     if all.is_empty() {
-        return Err(Error::unfit("no trial of a side could be used").with_help("see the errors above"));
+        return Err(none_left(missing));
     }
     Ok(all)
 }

@@ -240,3 +240,40 @@ fn a_closed_pipe_is_silent() {
     let output = child.wait_with_output().unwrap();
     assert_eq!((output.status.code(), output.stderr.as_slice()), (Some(0), &b""[..]));
 }
+
+#[test]
+fn a_dash_is_no_file_to_write() {
+    let place = place();
+    for to in ["folded", "csv"] {
+        let ran = place.run(["convert", "a1.xml", "--to", to, "-o", "-"]);
+        assert_eq!(ran.code, Some(2), "{ran:#?}");
+        assert!(ran.stderr.contains("--output -: this is no file"), "{}", ran.stderr);
+    }
+    assert!(!place.path("-").exists());
+}
+
+#[test]
+fn when_no_input_is_left_it_says_what_was_wrong_with_them() {
+    let place = place();
+    place.write("bad.xml", "this is no export");
+    let inputs = ["bad.xml", "nowhere.xml"];
+    let report = [&["report", "--keep-going"], &inputs[..]].concat();
+    let compare = [&["compare", "--keep-going", "--b", "b1.xml", "--a"], &inputs[..]].concat();
+    let shapes = [&["convert", "--keep-going", "--to", "folded"], &inputs[..]].concat();
+    let rows = [
+        &["convert", "--keep-going", "--to", "parquet", "-o", "fleet"],
+        &inputs[..],
+    ]
+    .concat();
+    for arguments in [report, compare, shapes, rows] {
+        let ran = place.run(&arguments);
+        assert_eq!(ran.code, Some(2), "{ran:#?}");
+        for part in [
+            "no input of a side could be used",
+            "bad.xml: ",
+            "nowhere.xml: could not open it",
+        ] {
+            assert!(ran.stderr.contains(part), "{arguments:?}: {}", ran.stderr);
+        }
+    }
+}

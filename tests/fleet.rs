@@ -417,6 +417,10 @@ fn what_cannot_be_written_is_told_before_anything_is_read() {
     refused(&["-o", "nowhere/fleet"], "there is no such folder");
     refused(&["-o", "fleet", "--set", "commit"], "no value is given");
     refused(&["-o", "fleet", "--set", "commit="], "the value is empty");
+    refused(&["-o", "fleet", "--set", "commit=  "], "the value is empty");
+    place.write("taken/trials", "mine");
+    refused(&["-o", "taken"], "trials in it is no folder");
+    assert!(!place.path("taken/submissions").exists());
     refused(&["-o", "fleet", "--set", "Commit=1"], "cannot be a column");
     refused(
         &["-o", "fleet", "--set", "phase=1"],
@@ -434,7 +438,10 @@ fn a_trial_that_cannot_be_used_leaves_those_before_it() {
     place.write("good.xml", doc(&[r(0, 100)]));
     place.write("bad.xml", "this is no export");
     let arguments = ["convert", "--to", "parquet", "-o", "fleet", "good.xml", "bad.xml"];
-    assert_eq!(place.run(arguments).code, Some(2));
+    let ran = place.run(arguments);
+    assert_eq!(ran.code, Some(2));
+    let told = "1 trial was added before the error";
+    assert!(ran.stderr.contains(told), "{}", ran.stderr);
     assert_eq!(files(&place.path("fleet")).len(), 2);
     let ran = place.run([&arguments[..], &["--keep-going"]].concat());
     assert_eq!(ran.code, Some(3), "{ran:#?}");

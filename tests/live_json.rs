@@ -249,6 +249,16 @@ fn a_live_profile_against_a_trace_is_told_to_differ_in_timing() {
         .collect();
     assert!(codes.contains(&json!("timing_differs")), "{codes:?}");
     assert_eq!(compared["busy"]["verdict"], "incomparable");
+    // Each side's own table is named, not that of A for both.
+    let text = place
+        .run(&arguments[..arguments.len() - 2])
+        .done()
+        .stdout
+        .replace("\n  ", " ");
+    assert!(
+        text.contains("from live profile, of bench from metal-gpu-intervals"),
+        "{text}"
+    );
 }
 
 #[test]

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use super::inputs::{Content, paths, read_one, shown_inputs};
-use super::{Request, SideRequest, live, one_recording_of_a_pid, side_name};
+use super::{Request, SideRequest, live, none_left, one_recording_of_a_pid, side_name};
 use crate::attribution::MappedSide;
 use crate::error::{Error, ErrorKind, Result};
 use crate::join::{RunInput, TimingChoice, choose_timing, join};
@@ -74,7 +74,7 @@ pub fn each_trial(
             }
         }
         if trials.seen.is_empty() {
-            return Err(Error::unfit("no trial of a side could be used").with_help("see the errors above"));
+            return Err(none_left(&missing));
         }
     }
     Ok(missing)

@@ -129,9 +129,21 @@ impl FleetOutput {
         let phase_names = |trial: &JoinedTrial| request.compare.label_map.side(trial.side);
         let buckets = &request.trial.buckets;
         let missing = match self {
-            FleetOutput::Folder(folder) => each_trial(request, &bar, &mut |trial| {
-                folder.add(&fleet_trial(request, set, &trial), &phase_names(&trial), buckets)
-            }),
+            FleetOutput::Folder(folder) => {
+                let mut added = 0u64;
+                let done = each_trial(request, &bar, &mut |trial| {
+                    folder.add(&fleet_trial(request, set, &trial), &phase_names(&trial), buckets)?;
+                    added += 1;
+                    Ok(())
+                });
+                if done.is_err() && added > 0 {
+                    let trials = if added == 1 { "trial was" } else { "trials were" };
+                    let text =
+                        format!("{added} {trials} added before the error; converted again, each takes its own place");
+                    print_warning(console, &text);
+                }
+                done
+            }
             FleetOutput::Csv(file) => whole_file(file, |out| {
                 let failed = |error| Error::io("write it", error).with_origin(file.display().to_string());
                 submissions_csv::write_header(set, out).map_err(failed)?;
@@ -202,6 +214,15 @@ impl FleetFolder {
         if fs::symlink_metadata(folder).is_ok() && !folder.is_dir() {
             return Err(Error::usage(format!("--output {origin}: this is no folder"))
                 .with_help("name a folder, new or with trials of earlier conversions: they stay"));
+        }
+        for table in [Table::Submissions, Table::Trials] {
+            let part = folder.join(table.name());
+            if fs::symlink_metadata(&part).is_ok() && !part.is_dir() {
+                return Err(
+                    Error::usage(format!("--output {origin}: {} in it is no folder", table.name()))
+                        .with_help("name a folder, new or with trials of earlier conversions: they stay"),
+                );
+            }
         }
         for input in inputs {
             let (ours, theirs) = (resolved(folder), input.canonicalize().ok());

@@ -100,9 +100,12 @@ impl OutputPlan {
 /// Checks that a file is no folder, is no input, and can be written.
 pub(super) fn check(file: &Path, inputs: &[&PathBuf]) -> Result<()> {
     let origin = file.display().to_string();
+    if file.as_os_str() == "-" {
+        return Err(Error::usage("--output -: this is no file")
+            .with_help("standard output is where it goes without --output; a file of that name is ./-"));
+    }
     if file.is_dir() {
-        return Err(Error::usage(format!("--output {origin}: this is a folder"))
-            .with_help("name a file in it, such as report.json"));
+        return Err(Error::usage(format!("--output {origin}: this is a folder")).with_help("name a file in it"));
     }
     if let Ok(there) = fs::symlink_metadata(file) {
         let target = fs::metadata(file);

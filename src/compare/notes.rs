@@ -117,8 +117,10 @@ fn trials(comparison: &Comparison) -> impl Iterator<Item = &Trial> {
         .chain(comparison.b.iter().flat_map(|side| &side.trials))
 }
 
+/// GPUs by one name: Metal says `Apple M5 Max` of what traces call `M5 Max`.
 fn gpus(side: &Side) -> BTreeSet<&str> {
-    side.trials.iter().filter_map(|trial| trial.gpu.as_deref()).collect()
+    let names = side.trials.iter().filter_map(|trial| trial.gpu.as_deref());
+    names.map(|name| name.strip_prefix("Apple ").unwrap_or(name)).collect()
 }
 
 fn joined(texts: &BTreeSet<&str>) -> String {

@@ -41,7 +41,7 @@ impl FromStr for SetColumn {
         if is_taken(name) {
             return Err(refuse(format!("there is a column `{name}` already")).with_help("use another name"));
         }
-        if value.is_empty() {
+        if value.trim().is_empty() {
             return Err(
                 refuse("the value is empty".into()).with_help("leave the option out where there is nothing to say")
             );

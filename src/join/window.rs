@@ -87,7 +87,7 @@ pub(super) fn resolve(rule: &WindowRule, scene: &Scene<'_>) -> Result<Option<Res
             from.0, to.0
         ))
         .with_help(match rule.span {
-            WindowSpan::Process => "--to must lie after --from and after what --skip-first leaves",
+            WindowSpan::Process => "its end must lie after --from and after what --skip-first leaves",
             _ => "--skip-first must be shorter than what --window finds",
         }));
     }
@@ -97,9 +97,7 @@ pub(super) fn resolve(rule: &WindowRule, scene: &Scene<'_>) -> Result<Option<Res
 /// The remedy when no submission starts inside a window of that rule.
 pub(super) fn none_inside(rule: &WindowRule) -> &'static str {
     match rule.span {
-        WindowSpan::Process => {
-            "times count from the start of the recording; widen --from and --to, or shorten --skip-first"
-        }
+        WindowSpan::Process => "times count from the start of the recording; widen the window, or shorten --skip-first",
         WindowSpan::Signpost(_) => {
             "a signpost holds GPU work only if the program waits for it inside; GPU work can start after its commit"
         }

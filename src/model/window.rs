@@ -82,7 +82,8 @@ impl WindowRule {
         }
         match (self.from, self.to) {
             (Some(from), Some(to)) if from >= to => {
-                Err(Error::usage("--from must lie before --to (--until of `convert`)"))
+                Err(Error::usage("--from must lie before --to (--until of `convert`)")
+                    .with_help("times count from the start of the recording"))
             }
             _ => Ok(self),
         }

@@ -31,7 +31,14 @@ impl View<'_> {
             lines.push(Line::plain(format!("{name} from {}", inputs(side))));
         }
         let settings = &self.comparison.settings;
-        let mut source = format!("GPU times from {}", table_of(settings.timing));
+        let mut source = match (self.name_a(), self.name_b()) {
+            (a, b) if self.two_sided() && settings.timing != settings.timing_b => format!(
+                "GPU times of {a} from {}, of {b} from {}",
+                table_of(settings.timing),
+                table_of(settings.timing_b)
+            ),
+            _ => format!("GPU times from {}", table_of(settings.timing)),
+        };
         if self.two_sided() && settings.window_a != settings.window_b {
             let _ = write!(
                 source,
@@ -96,20 +103,23 @@ impl View<'_> {
     }
 
     pub(super) fn method(&self) -> Sheet {
-        let timing = self.comparison.settings.timing;
-        let mut lines = vec![match timing {
+        let settings = &self.comparison.settings;
+        let timings = [settings.timing, settings.timing_b];
+        let different = self.two_sided() && settings.timing != settings.timing_b;
+        let how = timings.into_iter().take(if different { 2 } else { 1 }).map(|timing| match timing {
             Timing::Intervals => format!("GPU times: {}, one row is one submission.", table_of(timing)),
             Timing::Points => format!(
                 "GPU times: {}; the start row (function 1) and the end row (function 2) of one channel and submission id are one submission.",
                 table_of(timing)
             ),
             Timing::Live => format!("GPU times: {}, one command buffer is one submission.", table_of(timing)),
-        }];
+        });
+        let mut lines: Vec<String> = how.collect();
         lines.push(
             "A submission is a unit of work that the GPU ran, not a dispatchThreadgroups call: the driver merges encoders and slices them. Older scripts called them dispatches and wrote disp/tok."
                 .into(),
         );
-        for (name, side) in &self.sides {
+        for ((name, side), timing) in self.sides.iter().zip(timings) {
             lines.push(counted(name, side, timing));
         }
         for (name, side) in &self.sides {
