@@ -5,6 +5,7 @@ use std::collections::HashMap;
 use super::inputs::{Content, paths, read_one, shown_inputs};
 use super::{Request, SideRequest, live, none_left, one_recording_of_a_pid, side_name};
 use crate::attribution::MappedSide;
+use crate::compare::repeated;
 use crate::error::{Error, ErrorKind, Result};
 use crate::join::{RunInput, TimingChoice, choose_timing, join};
 use crate::model::{Timing, Trace, WindowSpan};
@@ -147,10 +148,7 @@ impl SideTrials<'_> {
         let mut trials = Vec::new();
         for trace in traces {
             if let Some(first) = self.seen.insert(trace.fingerprint, shown.to_owned()) {
-                let message = format!("`{first}` and `{shown}` are the same recording, on one side");
-                return Err(
-                    Error::usage(message).with_help("give each trial once: a repeated one would count as another run")
-                );
+                return Err(repeated(&first, shown));
             }
             trials.push(JoinedTrial {
                 side: self.letter,

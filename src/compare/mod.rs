@@ -512,13 +512,16 @@ pub(crate) fn refuse_repeats<'t>(trials: impl Iterator<Item = (u64, &'t str)>) -
     let mut seen = HashMap::new();
     for (fingerprint, input) in trials {
         if let Some(first) = seen.insert(fingerprint, input) {
-            let message = format!("`{first}` and `{input}` are the same recording, on one side");
-            return Err(
-                Error::usage(message).with_help("give each trial once: a repeated one would count as another run")
-            );
+            return Err(repeated(first, input));
         }
     }
     Ok(())
+}
+
+/// Two inputs of a side that are one recording.
+pub(crate) fn repeated(first: &str, again: &str) -> Error {
+    Error::usage(format!("`{first}` and `{again}` are the same recording, on one side"))
+        .with_help("give each trial once: a repeated one would count as another run")
 }
 
 fn refuse_zero_units(side: &Side) -> Result<()> {

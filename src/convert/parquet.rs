@@ -105,6 +105,10 @@ fn submissions(rows: &Rows<'_>, row_group: usize, out: impl Write + Send) -> Res
             Kind::Id => Encoding::DELTA_BYTE_ARRAY,
         };
         let path = ColumnPath::from(column.name);
+        if column.kind == Kind::Id {
+            // The least and the greatest of texts say nothing of numbers.
+            properties = properties.set_column_statistics_enabled(path.clone(), EnabledStatistics::None);
+        }
         properties = properties
             .set_column_dictionary_enabled(path.clone(), false)
             .set_column_encoding(path, encoding);
@@ -166,11 +170,12 @@ fn write_submissions_column(
         // The digits of a batch are one buffer, and an id is a part of it.
         Kind::Id => write_column::<ByteArrayType, _>(group, nullable, submissions, |part, batch| {
             let (mut digits, mut spans) = (Vec::new(), Vec::with_capacity(part.len()));
+            let mut number = itoa::Buffer::new();
             for submission in part {
                 let begin = digits.len();
                 spans.push(match cell(submission) {
                     Cell::Id(id) => {
-                        write!(digits, "{id}")?;
+                        digits.extend_from_slice(number.format(id).as_bytes());
                         Some((begin, digits.len() - begin))
                     }
                     _ => None,
