@@ -19,6 +19,7 @@ use trace_attr::join::{JoinOptions, RunInput, TimingChoice, choose_timing, join}
 use trace_attr::model::{
     CommandBufferId, EncoderId, Label, Nanos, Process, Submission, SubmissionId, Timestamp, Timing, Trace, WindowRule,
 };
+use trace_attr::parallel::Jobs;
 use trace_attr::recording::{Measured, Recording, RunTables, TimingTable};
 use trace_attr::tables::Texts;
 use trace_attr::tables::encoders::EncoderRow;
@@ -92,12 +93,9 @@ fn recording(overlap: bool, seed: u64) -> Recording {
     }
     let mut run = RunTables::default();
     run.number = 1;
-    run.intervals = Some(TimingTable {
-        rows: SUBMISSIONS,
-        measured,
-        has_ids: true,
-        ..TimingTable::default()
-    });
+    let mut intervals = TimingTable::default();
+    (intervals.rows, intervals.measured, intervals.has_ids) = (SUBMISSIONS, measured, true);
+    run.intervals = Some(intervals);
     run.encoders = Some(encoders);
     Recording {
         origin: "bench".to_owned(),
@@ -123,6 +121,8 @@ fn trace(mut recording: Recording) -> Trace {
 fn trial(trace: &Trace) -> Trial {
     let options = TrialOptions {
         slowest: 10,
+        // `compared` has its own threads.
+        jobs: Jobs::ONE,
         ..TrialOptions::default()
     };
     Trial::from_trace(trace, "bench".to_owned(), None, &options)

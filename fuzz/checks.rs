@@ -277,6 +277,7 @@ pub fn compared(recording: &Recording, view: &View) -> Result<Comparison, Error>
         kernel_rules: RULES.clone(),
         slowest: 5,
         timeline_spans: 50,
+        ..TrialOptions::default()
     };
     let mut trials = Vec::new();
     for run in &recording.runs {

@@ -87,11 +87,17 @@ pub fn analyse(request: &Request, progress: &dyn Progress) -> Result<Outcome> {
         mut missing,
     } = prepare(request, names, progress)?;
     let map = &request.compare.label_map;
-    let options = |side| TrialOptions {
+    let trials_of = |inputs: &[ReadInput]| inputs.iter().map(ReadInput::trials).sum();
+    let options = |side, inputs| TrialOptions {
         phase_names: map.side(side),
+        // The trials of a side are worked on at once.
+        jobs: request.read.jobs.each_of(trials_of(inputs)),
         ..request.trial.clone()
     };
-    let (options_a, options_b) = (options(MappedSide::A), options(MappedSide::B));
+    let (options_a, options_b) = (
+        options(MappedSide::A, &a),
+        options(MappedSide::B, b.as_deref().unwrap_or_default()),
+    );
     let (timing_a, timing_b) = (
         live::timing(&a).unwrap_or(timing),
         b.as_deref().and_then(live::timing).unwrap_or(timing),

@@ -12,10 +12,11 @@ mod window;
 
 pub use process::ProcessChoice;
 
+use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
 use crate::error::{Error, Result};
-use crate::model::{LeftOut, NameId, Nanos, Note, Reason, Submission, Timing, Trace, Window, WindowRule};
+use crate::model::{LeftOut, NameId, Names, Nanos, Note, Reason, Submission, Timing, Trace, Window, WindowRule};
 use crate::recording::{Measured, Recording, RunTables, TimingTable, shown};
 use crate::tables::contents::Run;
 use crate::tables::{Table, execution_points, gpu_intervals, submission_map};
@@ -179,6 +180,41 @@ fn plural(count: u64, word: &str) -> String {
     }
 }
 
+/// How many rows each GPU has.
+#[derive(Default)]
+struct GpuNames {
+    rows: BTreeMap<NameId, u64>,
+    /// The GPU of the last rows and how many they are: nearly always all.
+    last: (Option<NameId>, u64),
+}
+
+impl GpuNames {
+    #[inline]
+    fn add(&mut self, gpu: Option<NameId>) {
+        if gpu != self.last.0 {
+            self.count_last();
+            self.last = (gpu, 0);
+        }
+        self.last.1 += 1;
+    }
+
+    fn count_last(&mut self) {
+        if let (Some(gpu), rows) = self.last {
+            *self.rows.entry(gpu).or_default() += rows;
+        }
+    }
+
+    /// The one with most rows; of several the first by name.
+    fn most(mut self, names: &Names) -> Option<NameId> {
+        self.count_last();
+        let most = self
+            .rows
+            .iter()
+            .max_by_key(|(id, rows)| (**rows, Reverse(names.get(**id))));
+        most.map(|(id, _)| *id)
+    }
+}
+
 /// Joins one run of a recording. The rows move into the trace, so that they need not be there twice.
 ///
 /// # Errors
@@ -250,7 +286,7 @@ fn joined(recording: &Recording, mut run: RunTables, options: &JoinOptions, timi
         ));
     }
 
-    let mut gpu_names: BTreeMap<NameId, u64> = BTreeMap::new();
+    let mut gpus = GpuNames::default();
     let (rows_read, measured) = match timing {
         Timing::Intervals => run.intervals.take(),
         Timing::Points => run.points.take(),
@@ -260,19 +296,19 @@ fn joined(recording: &Recording, mut run: RunTables, options: &JoinOptions, timi
     let mut counted = counted.into_iter().peekable();
     let mut at = 0u32;
     let (mut in_order, mut last_start) = (true, None);
+    let mut last_end = None;
     let of_row = |measured: Measured| {
         let here = at;
         at += 1;
         counted.next_if_eq(&here)?;
         let mut submission = measured.submission;
-        if let Some(gpu) = measured.gpu {
-            *gpu_names.entry(gpu).or_default() += 1;
-        }
+        gpus.add(measured.gpu);
         if let Some(encoders) = &mut encoder_list {
             submission.label = encoders.label(&submission);
         }
         in_order &= last_start.is_none_or(|last| last < submission.start);
         last_start = Some(submission.start);
+        last_end = last_end.max(Some(submission.end()));
         Some(submission)
     };
     // In the same memory, where a copy would need as much again.
@@ -311,11 +347,11 @@ fn joined(recording: &Recording, mut run: RunTables, options: &JoinOptions, timi
         });
         if outside.0 > 0 {
             left_out.add(Reason::OutsideWindow, outside.0, Some(Nanos(outside.1)));
+            last_end = submissions.iter().map(Submission::end).max();
         }
     }
     let first = submissions.first().map(|submission| submission.start);
-    let last = submissions.iter().map(Submission::end).max();
-    let (Some(first), Some(last)) = (first, last) else {
+    let (Some(first), Some(last)) = (first, last_end) else {
         let process = shown(&selection.shown);
         return Err(if outside.0 > 0 {
             Error::unfit(format!("no submission of {process} starts inside the window"))
@@ -336,15 +372,7 @@ fn joined(recording: &Recording, mut run: RunTables, options: &JoinOptions, timi
     let window_found = window.as_ref().map(|window| window.found).unwrap_or_default();
     let window = window.map_or(Window { from: first, to: last }, |window| window.until(last));
 
-    let gpu = run
-        .gpu
-        .or_else(|| {
-            gpu_names
-                .iter()
-                .max_by_key(|(id, count)| (**count, std::cmp::Reverse(names.get(**id))))
-                .map(|(id, _)| *id)
-        })
-        .map(|id| names.get(id).to_owned());
+    let gpu = run.gpu.or_else(|| gpus.most(&names)).map(|id| names.get(id).to_owned());
     let input = &RunInput {
         recording,
         run: &run,

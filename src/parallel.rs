@@ -2,6 +2,7 @@
 //! many threads there are.
 
 use std::num::NonZeroUsize;
+use std::panic::resume_unwind;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, PoisonError};
 use std::thread;
@@ -26,10 +27,35 @@ impl Jobs {
             .map_or(1, NonZeroUsize::get)
     }
 
+    /// The same for many rows; one thread for so few that they are done before another has begun.
+    pub(crate) fn for_rows(self, rows: usize) -> Self {
+        if rows < MANY_ROWS { Jobs::ONE } else { self }
+    }
+
     /// What is left for each of so many things that are done at once.
     pub(crate) fn each_of(self, things: usize) -> Self {
         Jobs(NonZeroUsize::new(self.count() / things.clamp(1, self.count())))
     }
+}
+
+/// Some tenths of a millisecond for whoever walks over them.
+const MANY_ROWS: usize = 20_000;
+
+/// Does two things, at once when `jobs` is more than one.
+pub(crate) fn both<A: Send, B>(jobs: Jobs, a: impl Fn() -> A + Sync, b: impl FnOnce() -> B) -> (A, B) {
+    if jobs.count() < 2 {
+        return (a(), b());
+    }
+    thread::scope(|scope| {
+        let begun = thread::Builder::new().spawn_scoped(scope, &a);
+        let b = b();
+        let a = match begun {
+            Ok(begun) => begun.join().unwrap_or_else(|panic| resume_unwind(panic)),
+            // Without a further thread, this one does it all.
+            Err(_) => a(),
+        };
+        (a, b)
+    })
 }
 
 /// Does `work` for every item, on as many threads as `jobs` says, and gives the results in the order of the items. After
@@ -90,6 +116,21 @@ mod tests {
             assert_eq!(ending[..4], [0, 1, 2, 3]);
         }
         assert!(in_order(jobs(2), Vec::<u32>::new(), |n| n, |_| false).is_empty());
+    }
+
+    #[test]
+    fn both_are_done_by_one_thread_or_two() {
+        for threads in [1, 2, 9] {
+            let own = thread::current().id();
+            let ((a, by), b) = both(jobs(threads), || (1, thread::current().id()), || 2);
+            assert_eq!((a, b, by == own), (1, 2, threads == 1));
+        }
+    }
+
+    #[test]
+    fn few_rows_are_for_one_thread() {
+        assert_eq!(jobs(8).for_rows(10).count(), 1);
+        assert_eq!(jobs(8).for_rows(1_000_000).count(), 8);
     }
 
     #[test]

@@ -16,8 +16,9 @@ const LAYERS: &[(&str, &[&str])] = &[
     ("placed", &["error"]),
     ("timeline", &[]),
     ("calltree", &["timeline"]),
+    ("parallel", &[]),
     // Numbers come from the model alone: neither this nor `compare` knows that exports or XML exist.
-    ("attribution", &["error", "measure", "model"]),
+    ("attribution", &["error", "measure", "model", "parallel"]),
     (
         "convert",
         &[
@@ -31,7 +32,6 @@ const LAYERS: &[(&str, &[&str])] = &[
         ],
     ),
     ("inference", &[]),
-    ("parallel", &[]),
     ("cache", &["error"]),
     ("source", &["error", "model"]),
     ("xctrace", &["error", "model", "cache"]),
@@ -60,7 +60,7 @@ const LAYERS: &[(&str, &[&str])] = &[
             "placed",
         ],
     ),
-    ("compare", &["error", "inference", "model", "attribution"]),
+    ("compare", &["error", "inference", "model", "parallel", "attribution"]),
     (
         "report",
         &[

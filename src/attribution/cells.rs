@@ -135,7 +135,7 @@ impl Cells {
 }
 
 /// Cells and groups are no more than submissions and labels, which are numbered by 32 bits.
-fn number(place: usize) -> u32 {
+pub(super) fn number(place: usize) -> u32 {
     u32::try_from(place).unwrap_or(u32::MAX)
 }
 

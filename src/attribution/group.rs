@@ -9,6 +9,7 @@ use super::groupings::Groupings;
 use super::label_map::PhaseNames;
 use crate::error::{Error, Result};
 use crate::model::{Label, Trace};
+use crate::parallel::Jobs;
 
 /// Key of submissions whose encoder is not known, and the family of an empty label.
 pub const UNKNOWN: &str = "(unknown)";
@@ -346,7 +347,7 @@ pub fn attribute(trace: &Trace, by: &GroupBy) -> Attribution {
         _ => &unmapped,
     };
     let (phases, families) = (phase_keys(trace, names), family_keys(trace));
-    let groupings = Groupings::new(trace, buckets, &phases, &families);
+    let groupings = Groupings::new(trace, buckets, &phases, &families, Jobs::ONE);
     Attribution {
         groups: match by {
             GroupBy::Bucket(_) => groupings.buckets,

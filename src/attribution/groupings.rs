@@ -7,6 +7,7 @@ use super::histogram::Histogram;
 use super::stats::{Numbers, stats_of};
 use super::{EncoderLabels, Group, Stats};
 use crate::model::{Timestamp, Trace};
+use crate::parallel::Jobs;
 
 /// The numbers of one trace, as a whole and by each grouping.
 #[derive(Debug)]
@@ -28,8 +29,9 @@ pub(crate) struct Groupings {
 }
 
 impl Groupings {
-    /// `phases` and `families`: the keys of the trace's labels, in their order.
-    pub(crate) fn new(trace: &Trace, buckets: &Buckets, phases: &[Key], families: &[Key]) -> Self {
+    /// `phases` and `families`: the keys of the trace's labels, in their order. Many submissions are worked on by as many
+    /// threads as `jobs` says.
+    pub(crate) fn new(trace: &Trace, buckets: &Buckets, phases: &[Key], families: &[Key], jobs: Jobs) -> Self {
         let cells = Cells::new(trace, buckets);
         let groupings = [
             cells.whole(),
@@ -43,7 +45,7 @@ impl Groupings {
             encoders,
             last_end,
             histogram,
-        } = stats_of(trace, &cells, &groupings);
+        } = stats_of(trace, &cells, &groupings, jobs);
         let mut stats = stats.into_iter().map(Vec::into_iter);
         let mut stats = || stats.next().unwrap_or_default();
         let [_, by_bucket, by_family, by_phase, by_channel] = groupings;

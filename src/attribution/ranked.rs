@@ -4,7 +4,7 @@
 //! and its cell nearly always share 64 bits, the value above the cell, so that sorting moves little and one comparison
 //! does; a value too large for that is kept apart, and comes after all others because it is larger than they.
 
-/// Values with their cells; in rising order once [`sort`](Ranked::sort) was called, equal ones in any order of cells.
+/// Values with their cells; in rising order once they are [`sorted`](Ranked::sorted), equal ones in any order of cells.
 #[derive(Debug)]
 pub(super) struct Ranked {
     /// Value, shifted left by `cell_bits`, and cell.
@@ -46,17 +46,18 @@ impl Ranked {
         self.packed.push((value << self.cell_bits) | u64::from(cell));
     }
 
-    /// Brings the values into their order; `spare` is memory to work in.
-    pub(super) fn sort(&mut self, spare: &mut Vec<u64>) {
+    /// With the values in their order; `spare` is memory to work in.
+    pub(super) fn sorted(mut self, spare: &mut Vec<u64>) -> Self {
         self.wide.sort_unstable();
         if self.packed.is_sorted_by_key(|packed| packed >> self.cell_bits) {
-            return;
+            return self;
         }
         if self.packed.len() < FEW {
             self.packed.sort_unstable();
         } else {
             sort_by_digits(&mut self.packed, self.cell_bits, spare);
         }
+        self
     }
 
     pub(super) fn is_empty(&self) -> bool {
@@ -142,7 +143,7 @@ mod tests {
         for (value, cell) in values {
             ranked.push(*value, *cell);
         }
-        ranked.sort(&mut Vec::new());
+        let ranked = ranked.sorted(&mut Vec::new());
         let mut all = Vec::new();
         ranked.for_each(|value, cell| all.push((value, cell)));
         let by_rank: Vec<u64> = (0..ranked.len()).filter_map(|rank| ranked.value(rank)).collect();

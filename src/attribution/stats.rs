@@ -2,15 +2,19 @@
 //!
 //! The submissions, which are sorted by start, are walked once: that gives sums and busy time, and every kind of value
 //! with the cell that it comes from. Each kind is sorted once per trace, and what a group needs of it follows from one more
-//! walk in rising order. Nothing is hashed or sorted per group, and a submission's groups are looked up by its cell.
+//! walk in rising order. Nothing is hashed or sorted per group, and a submission's groups are looked up by its cell. The
+//! kinds of values have nothing to do with each other, so several can be sorted at once.
 
-use super::cells::{Cells, Grouping, place};
+use std::sync::{Mutex, PoisonError};
+
+use super::cells::{Cells, Grouping, number, place};
 use super::encoders::EncodersByLabel;
 use super::histogram::Histogram;
 use super::ranked::Ranked;
 use super::{Durations, Latency, Stats};
 use crate::measure::{Union, between, middle, rank_of};
 use crate::model::{Nanos, Timestamp, Trace};
+use crate::parallel::{Jobs, in_order};
 
 /// What [`stats_of`] finds.
 #[derive(Debug)]
@@ -27,34 +31,38 @@ pub(super) struct Numbers {
 /// Statistics of the groups of each grouping, and the trace's encoders by label.
 ///
 /// One walk over the submissions takes everything out of them; what remains needs only the values in their order.
-pub(super) fn stats_of(trace: &Trace, cells: &Cells, groupings: &[Grouping]) -> Numbers {
+pub(super) fn stats_of<const N: usize>(trace: &Trace, cells: &Cells, groupings: &[Grouping; N], jobs: Jobs) -> Numbers {
     let slots = Slots::new(cells, groupings);
-    let mut walked = Walked::new(trace, cells, &slots);
-    let spare = &mut Vec::new();
-
+    let walked = Walked::new(trace, cells, &slots);
     let counts = slots.add_up(walked.by_cell.iter().map(|cell| cell.submissions));
     let totals = slots.add_up(walked.by_cell.iter().map(|cell| cell.total));
     let latencies = slots.add_up(walked.by_cell.iter().map(|cell| cell.latencies));
-    walked.durations.sort(spare);
-    let durations = order_statistics(&walked.durations, &slots, &counts, |n| {
-        let (lower, upper) = middle(n);
-        [1, lower, upper, rank_of(n, 95), rank_of(n, 99), n]
-    });
-    let mut histogram = Histogram::default();
-    walked.durations.for_each(|ns, _| histogram.add(Nanos(ns)));
-    walked.durations = Ranked::new(0, 0);
-    walked.latencies.sort(spare);
-    let waits = order_statistics(&walked.latencies, &slots, &latencies, |n| {
-        let (lower, upper) = middle(n);
-        [lower, upper, rank_of(n, 95)]
-    });
-    walked.latencies = Ranked::new(0, 0);
-    walked.command_buffers.sort(spare);
-    let command_buffers = distinct_ids(&walked.command_buffers, &slots);
-    walked.command_buffers = Ranked::new(0, 0);
-    walked.encoders.sort(spare);
-    let with_encoders = distinct_ids(&walked.encoders, &slots);
-    let encoders = EncodersByLabel::new(trace, &walked.encoders);
+    let kinds = vec![
+        Values::Durations(walked.durations),
+        Values::Latencies(walked.latencies),
+        Values::CommandBuffers(walked.command_buffers),
+        Values::Encoders(walked.encoders),
+    ];
+    // Megabytes, which would come from the system anew for each kind.
+    let spare = Mutex::new(Vec::new());
+    let spare = || spare.lock().unwrap_or_else(PoisonError::into_inner);
+    let find = |values| {
+        let mut memory = spare().pop().unwrap_or_default();
+        let found = found(values, trace, &slots, (&counts, &latencies), &mut memory);
+        spare().push(memory);
+        found
+    };
+    let parts = in_order(jobs, kinds, find, |_| false);
+    let (mut durations, mut histogram, mut waits) = (Vec::new(), Histogram::default(), Vec::new());
+    let (mut command_buffers, mut with_encoders, mut encoders) = (None, None, EncodersByLabel::default());
+    for part in parts {
+        match part {
+            Found::Durations(ranks, all) => (durations, histogram) = (ranks, all),
+            Found::Latencies(ranks) => waits = ranks,
+            Found::CommandBuffers(distinct) => command_buffers = distinct,
+            Found::Encoders(distinct, by_label) => (with_encoders, encoders) = (distinct, by_label),
+        }
+    }
 
     let mut flat = (0..slots.groups).map(|group| {
         let at = |values: &[u64]| values.get(group).copied().unwrap_or_default();
@@ -99,49 +107,94 @@ pub(super) fn stats_of(trace: &Trace, cells: &Cells, groupings: &[Grouping]) -> 
     }
 }
 
+/// The values of a trace, kind by kind.
+enum Values {
+    Durations(Ranked),
+    Latencies(Ranked),
+    CommandBuffers(Ranked),
+    Encoders(Ranked),
+}
+
+/// What follows from them for each group.
+enum Found {
+    /// Shortest, the middle two, the percentiles 95 and 99, longest.
+    Durations(Vec<Option<[u64; 6]>>, Histogram),
+    /// The middle two and the percentile 95.
+    Latencies(Vec<Option<[u64; 3]>>),
+    CommandBuffers(Option<Vec<u64>>),
+    Encoders(Option<Vec<u64>>, EncodersByLabel),
+}
+
+/// `counts`, `latencies`: how many durations and latencies each group has.
+fn found<const N: usize>(
+    values: Values,
+    trace: &Trace,
+    slots: &Slots<N>,
+    (counts, latencies): (&[u64], &[u64]),
+    spare: &mut Vec<u64>,
+) -> Found {
+    match values {
+        Values::Durations(durations) => {
+            let durations = durations.sorted(spare);
+            let ranks = order_statistics(&durations, slots, counts, |n| {
+                let (lower, upper) = middle(n);
+                [1, lower, upper, rank_of(n, 95), rank_of(n, 99), n]
+            });
+            let mut histogram = Histogram::default();
+            durations.for_each(|ns, _| histogram.add(Nanos(ns)));
+            Found::Durations(ranks, histogram)
+        }
+        Values::Latencies(waits) => Found::Latencies(order_statistics(&waits.sorted(spare), slots, latencies, |n| {
+            let (lower, upper) = middle(n);
+            [lower, upper, rank_of(n, 95)]
+        })),
+        Values::CommandBuffers(ids) => Found::CommandBuffers(distinct_ids(&ids.sorted(spare), slots)),
+        Values::Encoders(ids) => {
+            let ids = ids.sorted(spare);
+            Found::Encoders(distinct_ids(&ids, slots), EncodersByLabel::new(trace, &ids))
+        }
+    }
+}
+
 /// A sum of times that may be absent and one that is there.
 pub(super) fn saturating_sum(sum: Option<Nanos>, ns: u64) -> Nanos {
     Nanos(sum.unwrap_or_default().0.saturating_add(ns))
 }
 
-/// The groups of all groupings in one row, those of the first grouping first.
-struct Slots {
+/// The groups of all `N` groupings in one row, those of the first grouping first.
+struct Slots<const N: usize> {
     /// For each cell its group in every grouping.
-    of_cell: Vec<usize>,
-    groupings: usize,
+    of_cell: Vec<[u32; N]>,
     groups: usize,
 }
 
-impl Slots {
-    fn new(cells: &Cells, groupings: &[Grouping]) -> Self {
-        let mut of_cell = vec![0; cells.count() * groupings.len()];
+impl<const N: usize> Slots<N> {
+    fn new(cells: &Cells, groupings: &[Grouping; N]) -> Self {
+        let mut of_cell = vec![[0; N]; cells.count()];
         let mut groups = 0;
         for (nth, grouping) in groupings.iter().enumerate() {
-            let slots = of_cell.iter_mut().skip(nth).step_by(groupings.len());
-            for (slot, &group) in slots.zip(&grouping.of_cell) {
-                *slot = groups + place(group);
+            for (slots, &group) in of_cell.iter_mut().zip(&grouping.of_cell) {
+                if let Some(slot) = slots.get_mut(nth) {
+                    *slot = number(groups) + group;
+                }
             }
             groups += grouping.keys.len();
         }
-        Slots {
-            of_cell,
-            groupings: groupings.len(),
-            groups,
-        }
+        Slots { of_cell, groups }
     }
 
     #[inline]
-    fn of(&self, cell: u32) -> &[usize] {
-        let first = place(cell) * self.groupings;
-        self.of_cell.get(first..first + self.groupings).unwrap_or_default()
+    fn of(&self, cell: u32) -> impl Iterator<Item = usize> + use<N> {
+        let slots = self.of_cell.get(place(cell)).copied();
+        slots.unwrap_or([u32::MAX; N]).into_iter().map(place)
     }
 
     /// Sums by group of what each cell has.
     fn add_up(&self, by_cell: impl Iterator<Item = u64>) -> Vec<u64> {
         let mut sums = vec![0u64; self.groups];
-        for (slots, value) in self.of_cell.chunks_exact(self.groupings.max(1)).zip(by_cell) {
+        for (slots, value) in self.of_cell.iter().zip(by_cell) {
             for slot in slots {
-                if let Some(sum) = sums.get_mut(*slot) {
+                if let Some(sum) = sums.get_mut(place(*slot)) {
                     *sum = sum.saturating_add(value);
                 }
             }
@@ -170,7 +223,7 @@ struct CellSums {
 }
 
 impl Walked {
-    fn new(trace: &Trace, cells: &Cells, slots: &Slots) -> Self {
+    fn new<const N: usize>(trace: &Trace, cells: &Cells, slots: &Slots<N>) -> Self {
         debug_assert!(
             trace.submissions.is_sorted_by_key(|s| s.start),
             "a trace is sorted by start"
@@ -194,7 +247,7 @@ impl Walked {
             }
             let (start, end) = (submission.start.0, submission.end().0);
             for slot in slots.of(cell) {
-                if let Some(union) = walked.unions.get_mut(*slot) {
+                if let Some(union) = walked.unions.get_mut(slot) {
                     union.add(start, end, trace.window);
                 }
             }
@@ -218,24 +271,24 @@ impl Walked {
 ///
 /// `counts`: how many values each group has. `ranks`: the ranks wanted of so many values, from 1 and in rising order.
 /// All values pass in rising order, so a group need only count its own until the next rank that is wanted.
-fn order_statistics<const N: usize>(
+fn order_statistics<const N: usize, const RANKS: usize>(
     ranked: &Ranked,
-    slots: &Slots,
+    slots: &Slots<N>,
     counts: &[u64],
-    ranks: impl Fn(u64) -> [u64; N],
-) -> Vec<Option<[u64; N]>> {
-    struct Wanted<const N: usize> {
-        ranks: [u64; N],
+    ranks: impl Fn(u64) -> [u64; RANKS],
+) -> Vec<Option<[u64; RANKS]>> {
+    struct Wanted<const RANKS: usize> {
+        ranks: [u64; RANKS],
         /// How many are found.
         met: usize,
-        values: [u64; N],
+        values: [u64; RANKS],
     }
-    let mut wanted: Vec<Wanted<N>> = counts
+    let mut wanted: Vec<Wanted<RANKS>> = counts
         .iter()
         .map(|count| Wanted {
             ranks: ranks(*count),
             met: 0,
-            values: [0; N],
+            values: [0; RANKS],
         })
         .collect();
     // How many values of the group are still to pass, the wanted one included.
@@ -260,22 +313,22 @@ fn order_statistics<const N: usize>(
     };
     ranked.for_each(|value, cell| {
         for slot in slots.of(cell) {
-            if let Some(until) = until.get_mut(*slot) {
+            if let Some(until) = until.get_mut(slot) {
                 *until -= 1;
                 if *until == 0 {
-                    *until = found(*slot, value);
+                    *until = found(slot, value);
                 }
             }
         }
     });
     wanted
         .into_iter()
-        .map(|group| (group.met == N).then_some(group.values))
+        .map(|group| (group.met == RANKS).then_some(group.values))
         .collect()
 }
 
 /// Distinct ids per group; `None` when no submission of the trace has such an id.
-fn distinct_ids(ids: &Ranked, slots: &Slots) -> Option<Vec<u64>> {
+fn distinct_ids<const N: usize>(ids: &Ranked, slots: &Slots<N>) -> Option<Vec<u64>> {
     if ids.is_empty() {
         return None;
     }
@@ -288,7 +341,7 @@ fn distinct_ids(ids: &Ranked, slots: &Slots) -> Option<Vec<u64>> {
             number += 1;
         }
         for slot in slots.of(cell) {
-            if let Some((met, last)) = met.get_mut(*slot) {
+            if let Some((met, last)) = met.get_mut(slot) {
                 *met += u64::from(*last != number);
                 *last = number;
             }
@@ -305,7 +358,7 @@ mod tests {
 
     fn all(trace: &Trace) -> Stats {
         let cells = Cells::new(trace, &Buckets::default());
-        let mut groupings = stats_of(trace, &cells, &[cells.whole()]).stats;
+        let mut groupings = stats_of(trace, &cells, &[cells.whole()], Jobs::ONE).stats;
         groupings.pop().unwrap().pop().unwrap()
     }
 

@@ -11,6 +11,7 @@ use crate::attribution::{
     Buckets, KernelFamilies, KernelRules, PhaseNames, SlowSubmission, busy_timeline, is_real_label, label_matches,
 };
 use crate::model::{Nanos, Submission, Trace};
+use crate::parallel::{Jobs, both};
 
 /// How a trace becomes a trial.
 #[derive(Debug, Clone, Default)]
@@ -25,13 +26,27 @@ pub struct TrialOptions {
     pub slowest: usize,
     /// Most spans of [`Trial::timeline`]; 0: none is made, which only a picture of it needs.
     pub timeline_spans: usize,
+    /// How many threads work on a trial with many submissions; the numbers are the same for any number.
+    pub jobs: Jobs,
 }
 
 impl Trial {
     /// All numbers of one trace; `input` as it is shown, `units` for this trial.
     pub fn from_trace(trace: &Trace, input: String, units: Option<u64>, options: &TrialOptions) -> Trial {
         let (phases, families) = (phase_keys(trace, &options.phase_names), family_keys(trace));
-        let groupings = Groupings::new(trace, &options.buckets, &phases, &families);
+        let jobs = options.jobs.for_rows(trace.submissions.len());
+        let ((gaps, slowest, timeline), groupings) = both(
+            jobs,
+            || {
+                let timeline = match options.timeline_spans {
+                    0 => None,
+                    spans => busy_timeline(trace, spans),
+                };
+                let gaps = gaps_between(trace, &phases, options.slowest);
+                (gaps, slowest(trace, &phases, &families, options.slowest), timeline)
+            },
+            || Groupings::new(trace, &options.buckets, &phases, &families, jobs),
+        );
         let labelled = groupings
             .phases
             .iter()
@@ -67,12 +82,9 @@ impl Trial {
             shader_samples: trace.shader_samples.clone(),
             shader_sampled_span: trace.shader_sampled_span,
             histogram: Some(groupings.histogram),
-            timeline: match options.timeline_spans {
-                0 => None,
-                spans => busy_timeline(trace, spans),
-            },
-            gaps: gaps_between(trace, &phases, options.slowest),
-            slowest: slowest(trace, &phases, &families, options.slowest),
+            timeline,
+            gaps,
+            slowest,
             left_out: trace.left_out.clone(),
             cross_check: trace.cross_check,
             state: trace.state.clone(),

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::RunInput;
 use crate::error::{Error, Result};
-use crate::model::{EncoderId, Note, Process, Submission, SubmissionId, Timing};
+use crate::model::{Note, Process, Timing};
 use crate::recording::{TimingTable, shown};
 use crate::tables::{ProcessId, Table, Texts, execution_points, gpu_intervals};
 
@@ -75,31 +75,10 @@ impl Candidate {
     }
 }
 
-/// The processes with rows, and the sum of the fingerprints of all rows: a sum, so that their order counts nowhere.
-fn survey(texts: &Texts, table: &TimingTable) -> (Vec<Candidate>, u64) {
-    let mut by_id: BTreeMap<ProcessId, (u64, u64)> = BTreeMap::new();
-    let mut fingerprint = table.rows;
-    let mut add = |process: Option<ProcessId>, rows: u64, ns: u64| {
-        if let Some(id) = process {
-            let sums = by_id.entry(id).or_default();
-            sums.0 += rows;
-            sums.1 = sums.1.saturating_add(ns);
-        }
-    };
-    // Most rows are of the same process as the row before.
-    let (mut process, mut rows, mut ns) = (None, 0, 0u64);
-    for measured in &table.measured {
-        if measured.process != process {
-            add(process, rows, ns);
-            (process, rows, ns) = (measured.process, 0, 0);
-        }
-        rows += 1;
-        ns = ns.saturating_add(measured.submission.duration.0);
-        fingerprint = fingerprint.wrapping_add(row_fingerprint(&measured.submission));
-    }
-    add(process, rows, ns);
+/// The processes with rows, those with most time first.
+fn candidates(texts: &Texts, table: &TimingTable) -> Vec<Candidate> {
     let mut candidates: BTreeMap<(Option<u32>, String), Candidate> = BTreeMap::new();
-    for (id, (rows, ns)) in by_id {
+    for (&id, &(rows, ns)) in &table.survey().processes {
         let Some(process) = texts.get_process(id) else { continue };
         let key = match process.pid {
             Some(pid) => (Some(pid), String::new()),
@@ -114,22 +93,7 @@ fn survey(texts: &Texts, table: &TimingTable) -> (Vec<Candidate>, u64) {
     }
     let mut candidates: Vec<Candidate> = candidates.into_values().collect();
     candidates.sort_by(|a, b| b.ns.cmp(&a.ns).then_with(|| a.process().cmp(&b.process())));
-    (candidates, fingerprint)
-}
-
-/// A number that other times or ids hardly ever give (the mixing of splitmix64): two rows are told apart, and it is
-/// reckoned for each row of a trace. Ids that are not there count as what exports write for them.
-fn row_fingerprint(submission: &Submission) -> u64 {
-    let id = submission.id.map_or(u64::MAX, SubmissionId::get);
-    let encoder = submission.encoder.map_or(u64::MAX, EncoderId::get);
-    [submission.start.0, submission.duration.0, id, encoder]
-        .into_iter()
-        .fold(0, |before, value| {
-            let mixed = (before ^ value).wrapping_add(0x9e37_79b9_7f4a_7c15);
-            let mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-            let mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-            mixed ^ (mixed >> 31)
-        })
+    candidates
 }
 
 pub(super) fn select(input: &RunInput<'_>, table: &TimingTable, timing: Timing) -> Result<Selection> {
@@ -144,7 +108,8 @@ pub(super) fn select(input: &RunInput<'_>, table: &TimingTable, timing: Timing) 
             ),
         );
     }
-    let (all, fingerprint) = survey(&input.recording.texts, table);
+    let fingerprint = table.survey().fingerprint;
+    let all = candidates(&input.recording.texts, table);
     let list = |candidates: &[Candidate]| {
         let mut shown: Vec<String> = candidates.iter().take(12).map(Candidate::describe).collect();
         if candidates.len() > 12 {

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::io::Read;
+use std::sync::{Mutex, OnceLock, PoisonError};
 
 use hashbrown::HashMap;
 
@@ -74,6 +75,17 @@ pub struct TimingTable {
     pub left_out: LeftOut,
     /// A submission id column was there.
     pub has_ids: bool,
+    /// What [`TimingTable::survey`] found.
+    pub(super) survey: OnceLock<Survey>,
+}
+
+/// All rows of a timing table, as far as they are told apart before any is chosen.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Survey {
+    /// Rows and the sum of their durations (ns) of each process.
+    pub processes: BTreeMap<ProcessId, (u64, u64)>,
+    /// Of the times and ids of all rows, in any order: two recordings hardly ever have the same.
+    pub fingerprint: u64,
 }
 
 /// A submission of any process.
@@ -115,31 +127,37 @@ fn each<R: Read + Send, T: Table + Send>(
     schema: &Schema,
     texts: &mut Texts,
     blocks: Option<Blocks>,
-    mut push: impl FnMut(T, &mut Texts),
+    mut push: impl FnMut(T, &mut Texts) + Send,
 ) -> Result<u64> {
     let columns = T::bind(schema)?;
     let mut rows = 0;
+    // Memory of blocks that were taken: as large as a block is, it would come from the system and go back each time.
+    let spare = Mutex::new(Vec::new());
+    let spare = || spare.lock().unwrap_or_else(PoisonError::into_inner);
     while let Some(row) = reader.read_row()? {
         let typed = T::read(&row, &columns, texts)?;
         rows += 1;
         push(typed, texts);
         if let Some(blocks) = blocks.filter(|_| rows == FIRST_ROWS) {
             let parse = |rows: &mut BlockRows<'_>| {
-                let (mut texts, mut typed) = (Texts::default(), Vec::with_capacity(rows.len()));
+                let mut texts = Texts::default();
+                let mut typed: Vec<T> = spare().pop().unwrap_or_default();
+                typed.reserve(rows.len());
                 while let Some(row) = rows.next_row() {
                     typed.push(T::read(&row, &columns, &mut texts).ok()?);
                 }
                 Some((typed, texts))
             };
-            let take = |(typed, own): (Vec<T>, Texts)| {
+            let take = |(mut typed, own): (Vec<T>, Texts)| {
                 let ids = texts.take_over(&own);
                 let same = ids.is_same();
-                for mut row in typed {
+                for mut row in typed.drain(..) {
                     if !same {
                         row.renumber(&ids);
                     }
                     push(row, texts);
                 }
+                spare().push(typed);
             };
             rows += reader.split(blocks, parse, take).map_err(|NotSplit| not_split())?;
         }
@@ -332,6 +350,36 @@ impl Mapping {
 }
 
 impl TimingTable {
+    /// Looks at every row, the first time that it is called: the rows are not to change afterwards.
+    pub fn survey(&self) -> &Survey {
+        self.survey.get_or_init(|| {
+            let mut survey = Survey {
+                fingerprint: self.rows,
+                ..Survey::default()
+            };
+            let mut add = |process: Option<ProcessId>, rows: u64, ns: u64| {
+                if let Some(id) = process {
+                    let sums = survey.processes.entry(id).or_default();
+                    sums.0 += rows;
+                    sums.1 = sums.1.saturating_add(ns);
+                }
+            };
+            // Most rows are of the same process as the row before.
+            let (mut process, mut rows, mut ns) = (None, 0, 0u64);
+            for measured in &self.measured {
+                if measured.process != process {
+                    add(process, rows, ns);
+                    (process, rows, ns) = (measured.process, 0, 0);
+                }
+                rows += 1;
+                ns = ns.saturating_add(measured.submission.duration.0);
+                survey.fingerprint = survey.fingerprint.wrapping_add(fingerprint(&measured.submission));
+            }
+            add(process, rows, ns);
+            survey
+        })
+    }
+
     fn push_interval(&mut self, row: &IntervalRow, no_label: LabelId, no_channel: NameId) {
         let (Some(start), Some(duration)) = (row.start, row.duration) else {
             self.left_out.add(Reason::Invalid, 1, None);
@@ -354,4 +402,19 @@ impl TimingTable {
             mapped: true,
         });
     }
+}
+
+/// A number that other times or ids hardly ever give (the mixing of splitmix64): two rows are told apart, and it is
+/// reckoned for each row of a trace. Ids that are not there count as what exports write for them.
+fn fingerprint(submission: &Submission) -> u64 {
+    let id = submission.id.map_or(u64::MAX, SubmissionId::get);
+    let encoder = submission.encoder.map_or(u64::MAX, EncoderId::get);
+    [submission.start.0, submission.duration.0, id, encoder]
+        .into_iter()
+        .fold(0, |before, value| {
+            let mixed = (before ^ value).wrapping_add(0x9e37_79b9_7f4a_7c15);
+            let mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+            let mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+            mixed ^ (mixed >> 31)
+        })
 }

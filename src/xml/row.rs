@@ -201,7 +201,7 @@ impl<'a> Cell<'a> {
         let mut text = String::new();
         self.push_text(&mut text);
         if matches!(self.kind(), CellKind::Composite) {
-            text = text.split_whitespace().collect::<Vec<_>>().join(" ");
+            return folded(&text);
         }
         text
     }
@@ -226,6 +226,18 @@ impl<'a> Cell<'a> {
             }
         }
     }
+}
+
+/// Words with one blank between them.
+fn folded(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    for word in text.split_whitespace() {
+        if !out.is_empty() {
+            out.push(' ');
+        }
+        out.push_str(word);
+    }
+    out
 }
 
 impl Tag {

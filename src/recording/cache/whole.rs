@@ -3,6 +3,7 @@
 //! A field that is added to a struct here does not compile until it is written and read.
 
 use std::io::{self, Write};
+use std::sync::OnceLock;
 
 use super::frames::{Damaged, FrameReader, FrameWriter, Known};
 use super::rows::{opt, opt_name, to_opt, to_opt_name};
@@ -308,6 +309,8 @@ fn put_timing<W: Write>(out: &mut FrameWriter<W>, table: &TimingTable) -> Writte
         measured,
         left_out,
         has_ids,
+        // It is made anew of the rows.
+        survey: _,
     } = table;
     out.number(*rows)?;
     out.number(u64::from(*has_ids))?;
@@ -334,5 +337,6 @@ fn take_timing<R: io::Read>(input: &mut FrameReader<R>, known: Known) -> Found<T
         measured: input.rows(known)?,
         left_out,
         has_ids,
+        survey: OnceLock::new(),
     })
 }
