@@ -59,24 +59,24 @@ fn walk<A: Read, B: Read>(mut scanned: ExportReader<A>, mut plain: ExportReader<
 }
 
 /// Reads the bytes by one thread, and in blocks of so many bytes by several; panics where the blocks give something else.
-/// Returns how many rows came in blocks, or that the document was not for several threads.
+/// Returns how many blocks there were behind the first of each table, or that the document was not for several threads.
 pub fn agree_in_blocks(bytes: &[u8], block: usize, first_rows: usize) -> std::result::Result<u64, NotSplit> {
-    let mut split = 0;
+    let mut blocks = 0;
     for keep in [Keep::Types(TYPES), Keep::All, Keep::Types(&[])] {
         let reader = || source::decode(bytes).map(|input| ExportReader::new(input, keep));
         let (Ok(one), Ok(several)) = (reader(), reader()) else {
             return Err(NotSplit);
         };
-        let (rows, in_blocks) = rows_in_blocks(several, block, first_rows)?;
+        let (rows, further) = rows_in_blocks(several, block, first_rows)?;
         let by_one =
             rows_by_one(one).unwrap_or_else(|error| panic!("read in blocks, but not by one: {}", told(&error)));
         assert_eq!(rows.len(), by_one.len());
         for (in_blocks, by_one) in rows.iter().zip(&by_one) {
             assert_eq!(in_blocks, by_one);
         }
-        split += in_blocks;
+        blocks += further;
     }
-    Ok(split)
+    Ok(blocks)
 }
 
 fn rows_by_one<R: Read + Send>(mut reader: ExportReader<R>) -> Result<Vec<String>> {
@@ -90,14 +90,14 @@ fn rows_by_one<R: Read + Send>(mut reader: ExportReader<R>) -> Result<Vec<String
     Ok(rows)
 }
 
-/// Every table and row, and how many rows came in blocks.
+/// Every table and row, and how many blocks there were behind the first of each table.
 fn rows_in_blocks<R: Read + Send>(
     mut reader: ExportReader<R>,
     bytes: usize,
     first_rows: usize,
 ) -> std::result::Result<(Vec<String>, u64), NotSplit> {
     let mut rows = Vec::new();
-    let mut in_blocks = 0;
+    let mut further = 0;
     let not_split = |_: Error| NotSplit;
     while let Some(part) = reader.next_part().map_err(not_split)? {
         let is_table = matches!(part, Part::Table { .. });
@@ -115,16 +115,19 @@ fn rows_in_blocks<R: Read + Send>(
                 }
                 Some(rows)
             };
-            match reader.split(Blocks { threads: 3, bytes }, parse, |part| rows.extend(part)) {
-                Ok(count) => in_blocks += count,
-                Err(NotSplit) => return Err(NotSplit),
-            }
+            let mut blocks = 0u64;
+            let take = |part: Vec<String>| {
+                rows.extend(part);
+                blocks += 1;
+            };
+            reader.split(Blocks { threads: 3, bytes }, parse, take)?;
+            further += blocks.saturating_sub(1);
         }
         while let Some(row) = reader.read_row().map_err(not_split)? {
             rows.push(whole(&row));
         }
     }
-    Ok((rows, in_blocks))
+    Ok((rows, further))
 }
 
 fn described(part: &Part<'_>) -> String {

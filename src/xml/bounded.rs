@@ -23,6 +23,8 @@ pub(super) struct Bounded<R> {
     end: usize,
     /// Before this the buffer is known to be UTF-8.
     checked: usize,
+    /// Whether nothing comes behind it; then its bytes stay where they are.
+    whole: bool,
     /// An error that reading met behind the buffer.
     failed: Option<io::Error>,
     pub(super) left: u64,
@@ -38,6 +40,7 @@ impl<R> Bounded<R> {
             at: 0,
             end: 0,
             checked: 0,
+            whole: false,
             failed: None,
             left: MAX_EVENT_BYTES,
             exceeded: false,
@@ -55,6 +58,7 @@ impl Bounded<io::Empty> {
             at: 0,
             end,
             checked: 0,
+            whole: true,
             buffer,
             failed: None,
             left: MAX_EVENT_BYTES,
@@ -71,7 +75,7 @@ impl Bounded<io::Empty> {
 impl<R: Read> Bounded<R> {
     /// What is here and not consumed; it is to be given back by [`Bounded::put_back`] as far as nobody consumes it.
     pub(super) fn take_rest(&mut self) -> Vec<u8> {
-        let rest = self.buffer.get(self.at..self.end).unwrap_or_default().to_vec();
+        let rest = self.rest().to_vec();
         (self.at, self.end, self.checked) = (0, 0, 0);
         rest
     }
@@ -123,9 +127,9 @@ impl<R: Read> Bounded<R> {
         self.checked > from
     }
 
-    /// Whether something is here.
-    pub(super) fn holds_some(&self) -> bool {
-        self.at < self.end
+    /// What is here and not consumed.
+    pub(super) fn rest(&self) -> &[u8] {
+        self.buffer.get(self.at..self.end).unwrap_or_default()
     }
 
     /// Makes the window larger: by what is here already, else by reading on behind it, at least as much again, so that rows
@@ -133,6 +137,9 @@ impl<R: Read> Bounded<R> {
     pub(super) fn widen(&mut self) -> bool {
         if self.check() {
             return true;
+        }
+        if self.whole {
+            return false;
         }
         self.buffer.copy_within(self.at..self.end, 0);
         self.checked = self.checked.saturating_sub(self.at);

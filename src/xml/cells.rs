@@ -5,6 +5,7 @@
 use super::bounded::BUFFER;
 use super::ids::{IdTable, Pool, Size, Tag, Value};
 use super::names::{self, Name};
+use super::repeats::Repeats;
 use super::segments::{Piece, References};
 use super::{Keep, MAX_DEPTH, Schema, unescaped};
 
@@ -34,6 +35,7 @@ pub(super) enum Fault {
 }
 
 /// Builds the cells of one row and remembers what ids stand for.
+#[derive(Clone)]
 pub(super) struct Cells {
     pub(super) pool: Pool,
     pub(super) ids: IdTable,
@@ -42,6 +44,7 @@ pub(super) struct Cells {
     pub(super) keep_all: bool,
     /// By tag.
     pub(super) names: Vec<Name>,
+    pub(super) repeats: Repeats,
     /// By type and place among its children: the child that stood there last.
     pub(super) guesses: [Option<Tag>; GUESSES],
     pub(super) sentinel: Tag,
@@ -66,6 +69,7 @@ pub(super) struct Cells {
 }
 
 /// An element that is not closed yet.
+#[derive(Clone)]
 pub(super) struct Open {
     tag: Tag,
     id: Option<u64>,
@@ -90,9 +94,10 @@ impl Cells {
         let mut cells = Cells {
             pool,
             ids: IdTable::default(),
-            references: References::None,
+            references: References::default(),
             keep_all: matches!(keep, Keep::All),
             names: Vec::new(),
+            repeats: Repeats::default(),
             guesses: [None; GUESSES],
             sentinel,
             process,
@@ -122,47 +127,30 @@ impl Cells {
         cells
     }
 
-    /// Cells that know the same element names but no id.
-    pub(super) fn fork(&self, references: References) -> Cells {
-        Cells {
-            pool: Pool::with_names_of(&self.pool),
-            ids: IdTable::default(),
-            references,
-            keep_all: self.keep_all,
-            names: self.names.clone(),
-            guesses: self.guesses,
-            sentinel: self.sentinel,
-            process: self.process,
-            narrative: self.narrative,
-            fmt: self.fmt,
-            own_text: self.own_text,
-            row: Vec::new(),
-            open: Vec::new(),
-            scratch: Vec::new(),
-            text: String::new(),
-            earlier_text_bytes: 0,
-            tag_bytes: 0,
-            full_bytes: 0,
-            shown: String::new(),
-        }
-    }
-
-    /// What was defined and is still to be resolved.
-    pub(super) fn into_piece(self) -> Piece {
-        Piece {
-            ids: self.ids,
-            pool: self.pool,
-            references: self.references,
-        }
-    }
-
-    /// What the bounds on a document are held against.
-    pub(super) fn counted(&self) -> Counted {
-        Counted {
-            tag_bytes: self.tag_bytes,
-            full_bytes: self.full_bytes,
+    /// What was defined since the last piece and is still to be resolved, and what it takes. Afterwards no id is known but
+    /// those of earlier pieces, and nothing is counted.
+    pub(super) fn take_piece(&mut self) -> (Piece, Counted) {
+        let counted = Counted {
+            tag_bytes: std::mem::take(&mut self.tag_bytes),
+            full_bytes: std::mem::take(&mut self.full_bytes),
             text_bytes: self.text_bytes(),
-        }
+        };
+        self.earlier_text_bytes = 0;
+        self.repeats.forget();
+        let pool = Pool::with_names_of(&self.pool);
+        let piece = Piece {
+            ids: self.ids.take(),
+            pool: std::mem::replace(&mut self.pool, pool),
+            imports: self.references.take_imports(),
+        };
+        (piece, counted)
+    }
+
+    /// Ids count anew.
+    pub(super) fn begin_document(&mut self) {
+        self.ids.clear();
+        self.references = References::default();
+        self.repeats.forget();
     }
 
     /// Counts what came before.
@@ -419,14 +407,18 @@ impl Cells {
     #[inline]
     pub(super) fn value_of(&mut self, tag: Tag, id: u64) -> Value {
         match self.ids.get(id) {
-            Value::UNDEFINED => self.earlier_value(tag, id),
+            Value::UNDEFINED => match self.references.recent(tag, id) {
+                Some(value) => value,
+                None => self.earlier_value(tag, id),
+            },
             value => value,
         }
     }
 
     fn earlier_value(&mut self, tag: Tag, id: u64) -> Value {
         let value = self.references.get(tag, id, &mut self.pool);
-        if matches!(self.references, References::Known(_)) {
+        // It may have parts of types that this piece has not met.
+        if self.names.len() < self.pool.tag_count() {
             self.extend_names();
         }
         value

@@ -7,6 +7,7 @@
 
 use std::collections::HashMap;
 use std::hash::BuildHasher;
+use std::sync::Arc;
 
 use hashbrown::{DefaultHashBuilder, HashTable};
 
@@ -19,6 +20,9 @@ pub(super) struct Value(u64);
 pub(super) struct Tag(u16);
 
 impl Tag {
+    /// No element's.
+    pub(super) const NONE: Tag = Tag(0);
+
     pub(super) fn number(self) -> u16 {
         self.0
     }
@@ -81,8 +85,8 @@ impl Value {
 
     /// The number of a placeholder.
     pub(super) fn import_number(self) -> Option<usize> {
-        // No element name is tag 0.
-        if self.0 >> KIND_SHIFT != 0 || self.tag().0 == 0 {
+        // No element name is tag 0, and the kind is above all else.
+        if !(1 << PAYLOAD_BITS..1 << KIND_SHIFT).contains(&self.0) {
             return None;
         }
         usize::try_from(self.0 & PAYLOAD_MASK).ok()
@@ -109,10 +113,11 @@ impl Value {
     }
 }
 
-const PAGE: usize = 4096;
+/// Few, because a piece of a document begins and ends in the middle of one.
+const PAGE: usize = 512;
 
 /// Values by id.
-#[derive(Default)]
+#[derive(Clone, Default)]
 pub(super) struct IdTable {
     /// From `first_page` on.
     pages: Vec<Option<Box<[Value; PAGE]>>>,
@@ -128,6 +133,7 @@ pub(super) struct IdTable {
 
 impl IdTable {
     /// The value of an id; [`Value::UNDEFINED`] when there is none.
+    #[inline]
     pub(super) fn get(&self, id: u64) -> Value {
         if let Some((page, at)) = self.split(id)
             && let Some(Some(page)) = self.pages.get(page)
@@ -192,21 +198,24 @@ impl IdTable {
         self.defined_at_mark = self.defined;
     }
 
-    /// As [`IdTable::define`], until further notice.
+    /// As [`IdTable::define`], until further notice; tells what the id stood for.
     #[inline]
-    pub(super) fn try_define(&mut self, id: u64, value: Value) {
+    pub(super) fn try_define(&mut self, id: u64, value: Value) -> Value {
         if self.far.is_empty()
             && let Some((page, at)) = self.split(id)
             && let Some(Some(page)) = self.pages.get_mut(page)
             && let Some(slot) = page.get_mut(at)
         {
             self.defined += 1;
-            self.replaced.push((id, *slot));
-            *slot = value;
+            let before = std::mem::replace(slot, value);
+            self.replaced.push((id, before));
             self.widen(id);
+            before
         } else {
-            self.replaced.push((id, self.get(id)));
+            let before = self.get(id);
+            self.replaced.push((id, before));
             self.define(id, value);
+            before
         }
     }
 
@@ -222,17 +231,62 @@ impl IdTable {
         *self = IdTable::default();
     }
 
-    /// The lowest and the highest id that was defined, also as something that nobody needs.
-    pub(super) fn range(&self) -> Option<(u64, u64)> {
-        self.range
-    }
-
     #[inline]
     fn widen(&mut self, id: u64) {
         self.range = Some(match self.range {
             Some((lowest, highest)) => (lowest.min(id), highest.max(id)),
             None => (id, id),
         });
+    }
+
+    /// Takes everything that was defined, and begins anew in the same memory.
+    pub(super) fn take(&mut self) -> Definitions {
+        let Some((lowest, highest)) = self.range else {
+            return Definitions::default();
+        };
+        let dense = self.defined.saturating_mul(4).saturating_add(PAGE as u64);
+        if !self.far.is_empty() || highest - lowest >= dense {
+            return Definitions {
+                range: self.range,
+                values: [].into(),
+                sparse: Some(std::mem::take(self)),
+            };
+        }
+        let values = self.near(lowest, highest).into();
+        for page in self.pages.iter_mut().flatten() {
+            page.fill(Value::UNDEFINED);
+        }
+        let pages = std::mem::take(&mut self.pages);
+        let range = self.range;
+        *self = IdTable {
+            pages,
+            replaced: std::mem::take(&mut self.replaced),
+            ..IdTable::default()
+        };
+        Definitions {
+            range,
+            values,
+            sparse: None,
+        }
+    }
+
+    /// The values of so many ids, none of them far: page by page.
+    fn near(&self, lowest: u64, highest: u64) -> Vec<Value> {
+        let count = usize::try_from(highest - lowest).map_or(0, |more| more + 1);
+        let mut values = Vec::with_capacity(count);
+        let Some((mut page, mut from)) = self.split(lowest) else {
+            // Before the first page there are only ids that nobody needs.
+            return (lowest..=highest).map(|id| self.get(id)).collect();
+        };
+        while values.len() < count {
+            let to = PAGE.min(from + count - values.len());
+            match self.pages.get(page) {
+                Some(Some(page)) => values.extend_from_slice(page.get(from..to).unwrap_or_default()),
+                _ => values.resize(values.len() + to - from, Value::UNDEFINED),
+            }
+            (page, from) = (page + 1, 0);
+        }
+        values
     }
 
     /// Page, and place on it; `None` before the first page.
@@ -243,17 +297,36 @@ impl IdTable {
     }
 }
 
+/// What a piece of a document defined, once it is complete.
+#[derive(Default)]
+pub(super) struct Definitions {
+    /// The lowest and the highest id.
+    pub(super) range: Option<(u64, u64)>,
+    /// From the lowest to the highest; none when there are few among many.
+    pub(super) values: Arc<[Value]>,
+    /// All of them when they are not there.
+    pub(super) sparse: Option<IdTable>,
+}
+
 /// Texts, element names and composites, each once.
+#[derive(Clone)]
 pub(super) struct Pool {
     hasher: DefaultHashBuilder,
     bytes: String,
     ends: Vec<usize>,
     texts: HashTable<usize>,
-    tags: Vec<Box<str>>,
-    tag_index: hashbrown::HashMap<Box<str>, Tag>,
+    /// The pools of one document's pieces share them until one meets another.
+    tags: Arc<Tags>,
     children: Vec<Value>,
     composites: Vec<Composite>,
     composite_index: HashTable<usize>,
+}
+
+/// Element names, by tag.
+#[derive(Debug, Clone)]
+struct Tags {
+    names: Vec<Box<str>>,
+    index: hashbrown::HashMap<Box<str>, Tag>,
 }
 
 /// Where a composite's children are, and how much it is when every reference is followed.
@@ -284,8 +357,10 @@ impl Default for Pool {
             ends: Vec::new(),
             texts: HashTable::new(),
             // Tag 0 is reserved, so that a packed value is never 0 or 1 by accident.
-            tags: vec!["".into()],
-            tag_index: hashbrown::HashMap::default(),
+            tags: Arc::new(Tags {
+                names: vec!["".into()],
+                index: hashbrown::HashMap::default(),
+            }),
             children: Vec::new(),
             composites: Vec::new(),
             composite_index: HashTable::new(),
@@ -304,8 +379,7 @@ impl Pool {
     /// An empty pool with the same element names under the same numbers.
     pub(super) fn with_names_of(other: &Pool) -> Pool {
         Pool {
-            tags: other.tags.clone(),
-            tag_index: other.tag_index.clone(),
+            tags: Arc::clone(&other.tags),
             ..Pool::default()
         }
     }
@@ -399,29 +473,48 @@ impl Pool {
 
     /// The element name, interned; `None` when there are too many.
     pub(super) fn tag(&mut self, name: &str) -> Option<Tag> {
-        if let Some(tag) = self.tag_index.get(name) {
-            return Some(*tag);
+        if let Some(tag) = self.known_tag(name) {
+            return Some(tag);
         }
-        if self.tags.len() >= MAX_TAGS {
+        if self.tags.names.len() >= MAX_TAGS {
             return None;
         }
-        let tag = Tag(u16::try_from(self.tags.len()).ok()?);
-        self.tags.push(name.into());
-        self.tag_index.insert(name.into(), tag);
+        let tags = Arc::make_mut(&mut self.tags);
+        let tag = Tag(u16::try_from(tags.names.len()).ok()?);
+        tags.names.push(name.into());
+        tags.index.insert(name.into(), tag);
         Some(tag)
     }
 
     pub(super) fn known_tag(&self, name: &str) -> Option<Tag> {
-        self.tag_index.get(name).copied()
+        self.tags.index.get(name).copied()
+    }
+
+    /// How many element names there are.
+    pub(super) fn tag_count(&self) -> usize {
+        self.tags.names.len()
     }
 
     /// The element names from a number on.
     pub(super) fn tags_from(&self, number: usize) -> impl Iterator<Item = &str> {
-        self.tags.iter().skip(number).map(|name| &**name)
+        self.tags.names.iter().skip(number).map(|name| &**name)
     }
 
     pub(super) fn tag_name(&self, tag: Tag) -> &str {
-        self.tags.get(usize::from(tag.0)).map_or("", |name| name)
+        self.tags.names.get(usize::from(tag.0)).map_or("", |name| name)
+    }
+
+    /// The tag here of what another pool calls `tag`; `None` when there are too many.
+    pub(super) fn tag_of(&mut self, tag: Tag, other: &Pool) -> Option<Tag> {
+        if Arc::ptr_eq(&self.tags, &other.tags) {
+            return Some(tag);
+        }
+        let name = other.tag_name(tag);
+        // Pieces of one document mostly met the same names in the same order.
+        if self.tag_name(tag) == name {
+            return Some(tag);
+        }
+        self.tag(name)
     }
 
     /// The list of children, interned, and whether it is new.
@@ -566,6 +659,46 @@ mod tests {
         ids.define(7, Value::number(tag, 9).unwrap());
         assert_eq!(ids.get(1 << 63), Value::UNDEFINED);
         assert_eq!(ids.get(7).kind(), Kind::Number(9));
+    }
+
+    #[test]
+    fn what_is_taken_is_all_there_was_and_the_table_is_as_new() {
+        let mut pool = Pool::default();
+        let tag = pool.tag("x").unwrap();
+        let mut table = IdTable::default();
+        let number = |id: u64| Value::number(tag, id % 1000).unwrap();
+        for ids in [
+            vec![],
+            vec![0],
+            vec![5, 6, 7, 600, 1_100],
+            (10_000..12_000).collect(),
+            vec![3, 1 << 40],
+            vec![u64::MAX],
+        ] {
+            for id in &ids {
+                table.define(*id, number(*id));
+            }
+            let taken = table.take();
+            assert_eq!(taken.range, ids.first().copied().zip(ids.last().copied()));
+            for id in &ids {
+                let value = match &taken.sparse {
+                    Some(sparse) => sparse.get(*id),
+                    None => taken.values[usize::try_from(id - ids[0]).unwrap()],
+                };
+                assert_eq!((value, table.get(*id)), (number(*id), Value::UNDEFINED), "{id}");
+            }
+            assert!(taken.values.len() <= 4 * ids.len() + PAGE);
+            assert_eq!((table.range, table.defined), (None, 0));
+        }
+        // An id that nobody needs, far below all others.
+        (10_000..14_000).for_each(|id| table.define(id, number(id)));
+        table.define(100, Value::UNDEFINED);
+        let taken = table.take();
+        assert_eq!(taken.range, Some((100, 13_999)));
+        assert_eq!(
+            (taken.values[9_900], taken.values[0]),
+            (number(10_000), Value::UNDEFINED)
+        );
     }
 
     #[test]

@@ -17,6 +17,7 @@ mod cells;
 mod element;
 mod ids;
 mod names;
+mod repeats;
 mod row;
 mod scan;
 mod schema;
@@ -39,7 +40,6 @@ use crate::error::{Error, ErrorKind, Position, Result};
 use bounded::{Bounded, MAX_EVENT_BYTES};
 use cells::{Attributes, Cells, Fault};
 use scan::Stop;
-use segments::{Earlier, References};
 
 /// No row, schema or table of contents is longer, in however many pieces.
 const MAX_PART_BYTES: u64 = 16 << 20;
@@ -95,8 +95,6 @@ pub struct ExportReader<R> {
     row: u64,
     row_byte: u64,
     scanner: Scanner,
-    /// What tables that were read in blocks defined, and everything before them.
-    earlier: Earlier,
 }
 
 /// Whether rows are tried with the row scanner.
@@ -124,13 +122,23 @@ enum Place {
 }
 
 impl ExportReader<io::Empty> {
-    /// A reader of nothing but rows: the first `end` bytes of `buffer`.
-    fn of_rows(buffer: Vec<u8>, end: usize, cells: Cells, schema: Schema) -> Self {
+    /// A reader of nothing but rows, of which it has none yet.
+    fn of_rows(cells: Cells, schema: Schema) -> Self {
         ExportReader {
             schema: Some(schema),
-            place: Place::InNode,
-            ..ExportReader::of(Bounded::whole(buffer, end), cells)
+            ..ExportReader::of(Bounded::whole(Vec::new(), 0), cells)
         }
+    }
+
+    /// Goes on with the first `end` bytes of `buffer`, which are whole rows.
+    fn begin_rows(&mut self, buffer: Vec<u8>, end: usize) {
+        *self.reader.get_mut() = Bounded::whole(buffer, end);
+        self.place = Place::InNode;
+    }
+
+    /// The memory of the last rows, to be used again.
+    fn take_buffer(&mut self) -> Vec<u8> {
+        std::mem::replace(self.reader.get_mut(), Bounded::whole(Vec::new(), 0)).into_buffer()
     }
 }
 
@@ -153,13 +161,7 @@ impl<R: Read> ExportReader<R> {
             row: 0,
             row_byte: 0,
             scanner: Scanner::On { wait: 0, missed: 0 },
-            earlier: Earlier::default(),
         }
-    }
-
-    /// Whether anything follows in the buffer.
-    fn has_more(&mut self) -> bool {
-        self.reader.get_mut().holds_some()
     }
 
     /// The same, but every row is read by the tokenizer: what the row scanner is measured and checked against.
@@ -294,9 +296,7 @@ impl<R: Read> ExportReader<R> {
             match name.as_str() {
                 "trace-query-result" => {
                     // Ids count anew in every document; several can follow each other on standard input.
-                    self.cells.ids.clear();
-                    self.cells.references = References::None;
-                    self.earlier = Earlier::default();
+                    self.cells.begin_document();
                     self.schema = None;
                     self.row = 0;
                     if !empty {

@@ -7,12 +7,14 @@ use super::ids::Tag;
 /// An element name.
 #[derive(Clone)]
 pub(super) struct Name {
+    /// `<name ref="`, as most cells begin.
+    pub(super) reference: Pattern,
+    /// `<name id="`, as nearly all others do.
+    pub(super) identified: Pattern,
     /// `<name`.
     pub(super) opening: Pattern,
     /// `</name>`.
     pub(super) closing: Pattern,
-    /// Bytes of the name itself.
-    pub(super) length: usize,
     /// Whether its values are kept.
     pub(super) keep: bool,
 }
@@ -20,9 +22,10 @@ pub(super) struct Name {
 impl Name {
     pub(super) fn new(name: &str) -> Self {
         Name {
+            reference: Pattern::new(format!("<{name} ref=\"")),
+            identified: Pattern::new(format!("<{name} id=\"")),
             opening: Pattern::new(format!("<{name}")),
             closing: Pattern::new(format!("</{name}>")),
-            length: name.len(),
             keep: false,
         }
     }
@@ -62,8 +65,9 @@ impl Pattern {
     #[inline]
     pub(super) fn strip<'a>(&self, input: &'a [u8]) -> Option<&'a [u8]> {
         let length = self.text.len();
-        if let Some((low, more)) = input.split_first_chunk::<16>()
-            && let Some(high) = more.first_chunk::<16>()
+        if let Some(head) = input.first_chunk::<32>()
+            && let Some((low, high)) = head.split_first_chunk::<16>()
+            && let Some(high) = high.first_chunk::<16>()
             && length <= 32
         {
             let low = (u128::from_le_bytes(*low) ^ self.low.0) & self.low.1;

@@ -68,6 +68,8 @@ impl Cells {
             self.ids.rewind();
             self.pool.rewind(pool);
             self.references.forget();
+            // Texts are taken back, and the tokenizer may define ids anew until the next row is scanned.
+            self.repeats.forget();
             (self.tag_bytes, self.full_bytes) = counted;
         }
         scanned.map(|()| Scanned {
@@ -77,15 +79,15 @@ impl Cells {
     }
 
     fn scan_cells(&mut self, input: &mut Cursor<'_>, schema: &Schema) -> Result<(), Stop> {
-        for column in &schema.columns {
-            let value = if self.scan_opening(input, column.tag) {
-                self.scan_element(input, column.tag, 1)?
+        for (at, column) in schema.columns.iter().enumerate() {
+            let value = if let Some(value) = self.scan_repeated(input, GUESSES + at, column.tag, 1)? {
+                value
             } else if input.eat(b"<sentinel/>") {
                 self.tag_bytes += SENTINEL_BYTES;
                 Value::NULL
             } else if column.kind == "any" {
                 let tag = self.scan_name(input)?;
-                self.scan_element(input, tag, 1)?
+                self.scan_element(input, tag, 1)?.ok_or(Stop::Odd)?
             } else {
                 return Err(input.stop());
             };
@@ -94,54 +96,80 @@ impl Cells {
         input.expect(b"</row>")
     }
 
-    /// Whether an element of this name, or of one that begins with it, is next.
-    #[inline]
-    fn scan_opening(&self, input: &mut Cursor<'_>, tag: Tag) -> bool {
-        match self
-            .names
-            .get(names::index(tag))
-            .and_then(|name| name.opening.strip(input.rest))
-        {
-            Some(rest) => {
-                input.rest = rest;
-                true
+    /// As [`Cells::scan_element`], quicker when the last element at this place was a reference to the same.
+    #[inline(always)]
+    fn scan_repeated(
+        &mut self,
+        input: &mut Cursor<'_>,
+        place: usize,
+        tag: Tag,
+        depth: usize,
+    ) -> Result<Option<Value>, Stop> {
+        let name = self.names.get(names::index(tag)).ok_or(Stop::Odd)?;
+        let begin = input.rest.len();
+        let Some(rest) = name.reference.strip(input.rest) else {
+            return self.scan_element(input, tag, depth);
+        };
+        if let Some((value, behind)) = self.repeats.get(place, tag, rest) {
+            input.rest = behind;
+            // Without `<` and `/>`.
+            self.tag_bytes += (begin - behind.len() - 3) as u64;
+            return Ok(Some(value));
+        }
+        let value = self.scan_element(input, tag, depth)?;
+        if let Some(value) = value {
+            self.repeats.set(place, tag, rest, rest.len() - input.rest.len(), value);
+        }
+        Ok(value)
+    }
+
+    /// An element of this name, to the end of its closing tag; `None`, and nothing was read, when something else is next.
+    fn scan_element(&mut self, input: &mut Cursor<'_>, tag: Tag, depth: usize) -> Result<Option<Value>, Stop> {
+        let name = self.names.get(names::index(tag)).ok_or(Stop::Odd)?;
+        let keep = name.keep;
+        let (rest, begin) = (input.rest, input.rest.len());
+        if let Some(rest) = name.reference.strip(rest) {
+            input.rest = rest;
+            let id = input.id()?;
+            // What is between the brackets.
+            self.tag_bytes += (begin - input.rest.len() - 1) as u64;
+            input.expect(b"/>")?;
+            if !keep {
+                return Ok(Some(Value::UNDEFINED));
             }
-            None => false,
+            let value = self.value_of(tag, id);
+            let fits = value.tag() == tag && value != Value::UNDEFINED || value == Value::NULL;
+            return if fits { Ok(Some(value)) } else { Err(Stop::Odd) };
         }
-    }
-
-    /// An element whose name was read, to the end of its closing tag.
-    #[inline]
-    fn scan_element(&mut self, input: &mut Cursor<'_>, tag: Tag, depth: usize) -> Result<Value, Stop> {
-        let name = self.names.get(names::index(tag)).ok_or(Stop::Odd)?;
-        let (keep, length) = (name.keep, name.length);
-        let attributes = input.rest.len();
-        if !input.eat(b" ref=\"") {
-            return self.scan_value(input, tag, depth);
-        }
-        let id = input.id()?;
-        self.tag_bytes += (length + attributes - input.rest.len()) as u64;
-        input.expect(b"/>")?;
-        if !keep {
-            return Ok(Value::UNDEFINED);
-        }
-        let value = self.value_of(tag, id);
-        let fits = value.tag() == tag && value != Value::UNDEFINED || value == Value::NULL;
-        if fits { Ok(value) } else { Err(Stop::Odd) }
-    }
-
-    /// An element that is no reference, behind its name.
-    fn scan_value(&mut self, input: &mut Cursor<'_>, tag: Tag, depth: usize) -> Result<Value, Stop> {
-        let name = self.names.get(names::index(tag)).ok_or(Stop::Odd)?;
-        let (keep, length) = (name.keep, name.length);
-        let attributes = input.rest.len();
-        let id = if input.eat(b" id=\"") { Some(input.id()?) } else { None };
+        let id = if let Some(rest) = name.identified.strip(rest) {
+            input.rest = rest;
+            Some(input.id()?)
+        } else {
+            match name.opening.strip(rest) {
+                Some(rest @ [b' ' | b'>', ..]) => input.rest = rest,
+                // Nothing that begins with the name is another, or less.
+                Some([]) => return Err(Stop::Short),
+                _ => return Ok(None),
+            }
+            None
+        };
         let shown = if input.eat(b" fmt=\"") {
             Some(input.attribute()?)
         } else {
             None
         };
-        self.tag_bytes += (length + attributes - input.rest.len()) as u64;
+        self.tag_bytes += (begin - input.rest.len() - 1) as u64;
+        self.scan_content(input, tag, (keep, id, shown), depth).map(Some)
+    }
+
+    /// What follows the name and the attributes of an element that is no reference.
+    fn scan_content(
+        &mut self,
+        input: &mut Cursor<'_>,
+        tag: Tag,
+        (keep, id, shown): (bool, Option<u64>, Option<&[u8]>),
+        depth: usize,
+    ) -> Result<Value, Stop> {
         input.expect(b">")?;
         let value = if input.begins_element()? {
             self.scan_children(input, tag, keep, shown, depth)?
@@ -151,7 +179,10 @@ impl Cells {
         let name = self.names.get(names::index(tag)).ok_or(Stop::Odd)?;
         input.rest = name.closing.strip(input.rest).ok_or_else(|| input.stop())?;
         if let Some(id) = id {
-            self.ids.try_define(id, value);
+            // Hardly ever: no id is there twice.
+            if self.ids.try_define(id, value) != Value::UNDEFINED || self.references.may_know(id) {
+                self.repeats.forget();
+            }
         }
         Ok(value)
     }
@@ -174,8 +205,8 @@ impl Cells {
                 self.tag_bytes += SENTINEL_BYTES;
                 (Value::NULL, true)
             } else {
-                let tag = self.scan_child_name(input, place)?;
-                (self.scan_element(input, tag, depth + 1)?, self.keeps(tag))
+                let (tag, value) = self.scan_child(input, place, depth + 1)?;
+                (value, self.keeps(tag))
             };
             place += 1;
             if keep && (kept || value == Value::NULL) {
@@ -231,32 +262,30 @@ impl Cells {
         }))
     }
 
-    /// The name of a child: mostly that of the child at the same place of the last such element.
+    /// A child: mostly of the name that the child at the same place of the last such element had.
     #[inline]
-    fn scan_child_name(&mut self, input: &mut Cursor<'_>, place: usize) -> Result<Tag, Stop> {
-        if let Some(Some(tag)) = self.guesses.get(place % GUESSES).copied() {
-            let before = input.rest;
-            if self.scan_opening(input, tag) && matches!(input.rest, [b' ' | b'>', ..]) {
-                return Ok(tag);
-            }
-            input.rest = before;
+    fn scan_child(&mut self, input: &mut Cursor<'_>, place: usize, depth: usize) -> Result<(Tag, Value), Stop> {
+        let place = place % GUESSES;
+        if let Some(Some(tag)) = self.guesses.get(place).copied()
+            && let Some(value) = self.scan_repeated(input, place, tag, depth)?
+        {
+            return Ok((tag, value));
         }
         let tag = self.scan_name(input)?;
-        if let Some(guess) = self.guesses.get_mut(place % GUESSES) {
+        if let Some(guess) = self.guesses.get_mut(place) {
             *guess = Some(tag);
         }
-        Ok(tag)
+        let value = self.scan_element(input, tag, depth)?.ok_or(Stop::Odd)?;
+        Ok((tag, value))
     }
 
-    /// The name of an element that the document had before.
-    fn scan_name(&self, input: &mut Cursor<'_>) -> Result<Tag, Stop> {
-        input.expect(b"<")?;
-        let length = input
-            .rest
-            .iter()
-            .position(|byte| !is_name_byte(*byte))
-            .ok_or(Stop::Short)?;
-        let name = std::str::from_utf8(input.take(length)?).map_err(|_| Stop::Odd)?;
+    /// The name of the element that is next, if the document had it before.
+    fn scan_name(&self, input: &Cursor<'_>) -> Result<Tag, Stop> {
+        let Some(name) = input.rest.strip_prefix(b"<") else {
+            return Err(input.stop());
+        };
+        let length = name.iter().position(|byte| !is_name_byte(*byte)).ok_or(Stop::Short)?;
+        let name = std::str::from_utf8(name.get(..length).unwrap_or_default()).map_err(|_| Stop::Odd)?;
         // What is a sentinel whatever its attributes are.
         let tag = self.pool.known_tag(name).filter(|tag| *tag != self.sentinel);
         tag.ok_or_else(|| input.stop())
@@ -337,7 +366,7 @@ impl<'a> Cursor<'a> {
     }
 
     /// The digits of an id and the quote behind them.
-    #[inline]
+    #[inline(always)]
     fn id(&mut self) -> Result<u64, Stop> {
         let (id, length) = digits(self.rest).ok_or_else(|| self.stop())?;
         match self.rest.get(length..) {

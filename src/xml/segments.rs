@@ -9,11 +9,11 @@ use std::sync::Arc;
 
 use hashbrown::HashMap;
 
-use super::ids::{CompositeId, IdTable, Kind, Pool, Tag, Value};
+use super::ids::{CompositeId, Definitions, Kind, Pool, Tag, Value};
 
 /// What a piece of a document defined, complete.
 pub(super) struct Segment {
-    ids: IdTable,
+    ids: Definitions,
     pub(super) pool: Pool,
     /// What the placeholders in `ids` stand for.
     resolved: Vec<Value>,
@@ -22,9 +22,17 @@ pub(super) struct Segment {
 /// The pieces before the one that is read, in their order.
 #[derive(Clone, Default)]
 pub(super) struct Earlier {
-    /// With the first id of each; none is empty.
-    segments: Vec<(u64, Arc<Segment>)>,
+    /// None is empty.
+    segments: Vec<Known>,
     highest: u64,
+}
+
+/// A piece with what is looked at first, so that most ids cost one look into memory that is far.
+#[derive(Clone)]
+struct Known {
+    lowest: u64,
+    values: Arc<[Value]>,
+    segment: Arc<Segment>,
 }
 
 /// Composites that were copied already, by segment and place: one that refers to another twice is copied once.
@@ -33,29 +41,58 @@ type Copied = HashMap<(usize, CompositeId), Value>;
 impl Earlier {
     /// Adds what came next; `false`, and nothing happens, when an id of it does not lie above all before.
     pub(super) fn push(&mut self, segment: &Arc<Segment>) -> bool {
-        let Some((lowest, highest)) = segment.ids.range() else {
+        let Some((lowest, highest)) = segment.ids.range else {
             return true;
         };
         if !self.segments.is_empty() && lowest <= self.highest {
             return false;
         }
-        self.segments.push((lowest, Arc::clone(segment)));
+        self.segments.push(Known {
+            lowest,
+            values: Arc::clone(&segment.ids.values),
+            segment: Arc::clone(segment),
+        });
         self.highest = highest;
         true
     }
 
     /// The value of an id, with its texts and composites copied into `pool`; [`Value::UNDEFINED`] when there is none.
     fn import(&self, id: u64, pool: &mut Pool, copied: &mut Copied) -> Value {
-        let after = self.segments.partition_point(|(lowest, _)| *lowest <= id);
-        let Some(at) = after.checked_sub(1) else {
+        let Some((at, known)) = self.find(id) else {
             return Value::UNDEFINED;
         };
-        let Some((_, segment)) = self.segments.get(at) else {
-            return Value::UNDEFINED;
+        let place = usize::try_from(id - known.lowest).unwrap_or(usize::MAX);
+        let value = match known.values.get(place) {
+            Some(value) => *value,
+            None => known
+                .segment
+                .ids
+                .sparse
+                .as_ref()
+                .map_or(Value::UNDEFINED, |ids| ids.get(id)),
         };
-        let value = segment.ids.get(id);
-        let value = resolved(&segment.resolved, value);
-        copy(value, (at, &segment.pool), pool, copied).unwrap_or(Value::UNDEFINED)
+        let value = resolved(&known.segment.resolved, value);
+        copy(value, (at, &known.segment.pool), pool, copied).unwrap_or(Value::UNDEFINED)
+    }
+
+    /// The piece that has an id, if one has it.
+    fn find(&self, id: u64) -> Option<(usize, &Known)> {
+        // Pieces of one length have about as many ids, so most are found where they would be if all had the same number.
+        let guess = u128::from(id) * self.segments.len() as u128 / (u128::from(self.highest) + 1);
+        let guess = usize::try_from(guess).unwrap_or(usize::MAX);
+        for at in [guess, guess.saturating_sub(1), guess.saturating_add(1)] {
+            if let Some(known) = self.segments.get(at)
+                && known.lowest <= id
+                && self.segments.get(at + 1).is_none_or(|next| id < next.lowest)
+            {
+                return Some((at, known));
+            }
+        }
+        let at = self
+            .segments
+            .partition_point(|known| known.lowest <= id)
+            .checked_sub(1)?;
+        Some((at, self.segments.get(at)?))
     }
 }
 
@@ -71,9 +108,9 @@ pub(super) fn resolved(imports: &[Value], value: Value) -> Value {
 fn copy(value: Value, (at, from): (usize, &Pool), into: &mut Pool, copied: &mut Copied) -> Option<Value> {
     match value.kind() {
         Kind::Undefined | Kind::Null => Some(value),
-        Kind::Number(number) => Value::number(into.tag(from.tag_name(value.tag()))?, number),
+        Kind::Number(number) => Value::number(into.tag_of(value.tag(), from)?, number),
         Kind::Text(text) => Some(Value::text(
-            into.tag(from.tag_name(value.tag()))?,
+            into.tag_of(value.tag(), from)?,
             into.text(from.get_text(text)),
         )),
         Kind::Composite(id) => {
@@ -85,7 +122,7 @@ fn copy(value: Value, (at, from): (usize, &Pool), into: &mut Pool, copied: &mut 
                 .iter()
                 .map(|child| copy(*child, (at, from), into, copied))
                 .collect();
-            let tag = into.tag(from.tag_name(value.tag()))?;
+            let tag = into.tag_of(value.tag(), from)?;
             let (composite, _) = into.composite(&children?);
             let value = Value::composite(tag, composite);
             copied.insert((at, id), value);
@@ -95,102 +132,115 @@ fn copy(value: Value, (at, from): (usize, &Pool), into: &mut Pool, copied: &mut 
 }
 
 /// How references to ids of earlier pieces are followed.
-#[derive(Default)]
-pub(super) enum References {
-    /// There is no earlier piece.
-    #[default]
-    None,
-    /// Everything before is known.
-    Known(Box<Known>),
-    /// What is before is still being read.
-    Deferred(Box<Deferred>),
-}
-
-/// Earlier pieces, all of them complete.
-pub(super) struct Known {
+#[derive(Clone, Default)]
+pub(super) struct References {
+    /// Those before the piece that is read, as far as they are known.
     earlier: Earlier,
-    copied: Copied,
-    values: HashMap<u64, Value>,
-}
-
-/// References that wait for the pieces before.
-pub(super) struct Deferred {
+    /// Between what is known and this piece there are others that are still being read: what they may define becomes a
+    /// placeholder.
+    gap: bool,
     imports: Vec<(Tag, u64)>,
-    numbers: HashMap<(u64, Tag), Value>,
-    /// The last placeholders by the low bits of the id: most rows refer to the same few values.
-    recent: Box<[(u64, Value); RECENT]>,
+    copied: Copied,
+    /// The last values by the low bits of the id: most rows refer to the same few. Empty until there is one.
+    recent: Vec<(u64, Value)>,
 }
 
-const RECENT: usize = 1024;
+const RECENT: usize = 8192;
 
 impl References {
-    pub(super) fn known(earlier: Earlier) -> Self {
-        References::Known(Box::new(Known {
+    /// To everything before.
+    pub(super) fn to(earlier: Earlier) -> Self {
+        References {
             earlier,
-            copied: Copied::default(),
-            values: HashMap::new(),
-        }))
+            ..References::default()
+        }
     }
 
-    pub(super) fn deferred() -> Self {
-        References::Deferred(Box::new(Deferred {
-            imports: Vec::new(),
-            numbers: HashMap::new(),
-            recent: Box::new([(0, Value::UNDEFINED); RECENT]),
-        }))
+    /// The same, for one of several threads that each read a piece and then pass by some.
+    pub(super) fn across_gaps(&self) -> Self {
+        References {
+            earlier: self.earlier.clone(),
+            gap: true,
+            ..References::default()
+        }
+    }
+
+    /// The pieces that are known.
+    pub(super) fn earlier(&self) -> &Earlier {
+        &self.earlier
+    }
+
+    /// Gets to know what came since, up to and with the piece that was taken last.
+    pub(super) fn catch_up(&mut self, earlier: &Earlier) {
+        let known = self.earlier.segments.len();
+        let since = earlier.segments.get(known..).unwrap_or_default();
+        self.earlier.segments.extend_from_slice(since);
+        self.earlier.highest = earlier.highest;
+    }
+
+    /// Whether an earlier piece that is known can have defined the id.
+    #[inline]
+    pub(super) fn may_know(&self, id: u64) -> bool {
+        id <= self.earlier.highest
+    }
+
+    /// What [`References::get`] gave not long ago.
+    #[inline]
+    pub(super) fn recent(&self, tag: Tag, id: u64) -> Option<Value> {
+        let (known, value) = self.recent.get(place(id))?;
+        (*known == id && value.tag() == tag).then_some(*value)
     }
 
     /// What an id stands for that this piece does not define; new texts and names go into `pool`.
     pub(super) fn get(&mut self, tag: Tag, id: u64, pool: &mut Pool) -> Value {
-        match self {
-            References::None => Value::UNDEFINED,
-            References::Known(known) => {
-                let Known {
-                    earlier,
-                    copied,
-                    values,
-                } = &mut **known;
-                *values.entry(id).or_insert_with(|| earlier.import(id, pool, copied))
-            }
-            References::Deferred(deferred) => deferred.placeholder(tag, id),
+        let value = if self.gap && id > self.earlier.highest {
+            self.imports.push((tag, id));
+            Value::import(tag, self.imports.len() - 1)
+        } else if self.earlier.segments.is_empty() {
+            return Value::UNDEFINED;
+        } else {
+            self.earlier.import(id, pool, &mut self.copied)
+        };
+        if self.recent.is_empty() {
+            self.recent.resize(RECENT, (0, Value::UNDEFINED));
         }
-    }
-
-    /// Forgets values whose texts were taken back from the pool.
-    pub(super) fn forget(&mut self) {
-        if let References::Known(known) = self {
-            known.copied.clear();
-            known.values.clear();
-        }
-    }
-}
-
-impl Deferred {
-    fn placeholder(&mut self, tag: Tag, id: u64) -> Value {
-        let recent = usize::try_from(id).ok().and_then(|id| self.recent.get_mut(id % RECENT));
-        if let Some((known, value)) = &recent
-            && *known == id
-            && value.tag() == tag
-        {
-            return *value;
-        }
-        let imports = &mut self.imports;
-        let value = *self.numbers.entry((id, tag)).or_insert_with(|| {
-            imports.push((tag, id));
-            Value::import(tag, imports.len() - 1)
-        });
-        if let Some(recent) = recent {
+        if let Some(recent) = self.recent.get_mut(place(id)) {
             *recent = (id, value);
         }
         value
     }
+
+    /// Forgets values whose texts were taken back from the pool.
+    pub(super) fn forget(&mut self) {
+        self.copied.clear();
+        for (id, value) in &mut self.recent {
+            if matches!(value.kind(), Kind::Text(_) | Kind::Composite(_)) {
+                (*id, *value) = (0, Value::UNDEFINED);
+            }
+        }
+    }
+
+    /// What the placeholders stand for, by their number; they begin anew. Only numbers are the same in every pool.
+    pub(super) fn take_imports(&mut self) -> Vec<(Tag, u64)> {
+        self.copied.clear();
+        for (id, value) in &mut self.recent {
+            if !matches!(value.kind(), Kind::Number(_)) {
+                (*id, *value) = (0, Value::UNDEFINED);
+            }
+        }
+        std::mem::take(&mut self.imports)
+    }
+}
+
+fn place(id: u64) -> usize {
+    usize::try_from(id % RECENT as u64).unwrap_or(0)
 }
 
 /// A piece that was read but for its imports.
 pub(super) struct Piece {
-    pub(super) ids: IdTable,
+    pub(super) ids: Definitions,
     pub(super) pool: Pool,
-    pub(super) references: References,
+    pub(super) imports: Vec<(Tag, u64)>,
 }
 
 /// Why a piece cannot be used: somebody else has to say what is wrong, if anything is.
@@ -200,13 +250,9 @@ pub(super) struct Unresolved;
 impl Piece {
     /// Looks its imports up; the second part is what its placeholders stand for.
     pub(super) fn resolve(mut self, earlier: &Earlier) -> Result<(Segment, Vec<Value>), Unresolved> {
-        let imports = match self.references {
-            References::Deferred(deferred) => deferred.imports,
-            References::None | References::Known(_) => Vec::new(),
-        };
         let mut copied = Copied::default();
-        let mut resolved = Vec::with_capacity(imports.len());
-        for (tag, id) in imports {
+        let mut resolved = Vec::with_capacity(self.imports.len());
+        for (tag, id) in std::mem::take(&mut self.imports) {
             let value = earlier.import(id, &mut self.pool, &mut copied);
             // A reference of another type, or to nothing.
             if value == Value::UNDEFINED || (value.tag() != tag && value != Value::NULL) {
@@ -226,6 +272,7 @@ impl Piece {
 
 #[cfg(test)]
 mod tests {
+    use super::super::ids::IdTable;
     use super::*;
 
     /// A piece that defines `ids` as numbers of type `t`.
@@ -237,9 +284,9 @@ mod tests {
             table.define(*id, Value::number(tag, *number).unwrap());
         }
         let piece = Piece {
-            ids: table,
+            ids: table.take(),
             pool,
-            references: References::None,
+            imports: Vec::new(),
         };
         Arc::new(piece.resolve(&Earlier::default()).unwrap().0)
     }
@@ -255,6 +302,36 @@ mod tests {
     }
 
     #[test]
+    fn an_id_is_found_in_pieces_of_any_length() {
+        let mut earlier = Earlier::default();
+        let all: &[&[u64]] = &[&[1], &[2, 3, 4, 900], &[901], &[1_000, 70_000], &[1 << 40], &[u64::MAX]];
+        for ids in all {
+            let ids: Vec<(u64, u64)> = ids.iter().map(|id| (*id, id % 1000)).collect();
+            assert!(earlier.push(&segment(&ids)));
+        }
+        let mut pool = Pool::default();
+        let mut value = |id| earlier.import(id, &mut pool, &mut Copied::default()).kind();
+        for id in all.concat() {
+            assert_eq!(value(id), Kind::Number(id % 1000), "{id}");
+        }
+        for id in [
+            0,
+            5,
+            899,
+            902,
+            999,
+            1_001,
+            69_999,
+            70_001,
+            1 << 39,
+            (1 << 40) + 1,
+            u64::MAX - 1,
+        ] {
+            assert_eq!(value(id), Kind::Undefined, "{id}");
+        }
+    }
+
+    #[test]
     fn a_placeholder_becomes_what_the_piece_before_defined() {
         let mut earlier = Earlier::default();
         earlier.push(&segment(&[(1, 10), (7, 70)]));
@@ -262,14 +339,21 @@ mod tests {
         // Another number for the same name.
         pool.tag("other").unwrap();
         let (tag, outer) = (pool.tag("t").unwrap(), pool.tag("outer").unwrap());
-        let mut references = References::deferred();
+        let mut references = References::default().across_gaps();
         let import = references.get(tag, 7, &mut pool);
-        assert_eq!(references.get(tag, 7, &mut pool), import);
+        assert_eq!(references.recent(tag, 7), Some(import));
+        assert_eq!(references.recent(outer, 7), None);
         let (composite, _) = pool.composite(&[import]);
         let mut ids = IdTable::default();
         ids.define(8, Value::composite(outer, composite));
         ids.define(9, import);
-        let piece = Piece { ids, pool, references };
+        let imports = references.take_imports();
+        assert_eq!(references.recent(tag, 7), None);
+        let piece = Piece {
+            ids: ids.take(),
+            pool,
+            imports,
+        };
         let (segment, resolved) = piece.resolve(&earlier).unwrap();
         assert_eq!(resolved, [Value::number(tag, 70).unwrap()]);
         assert_eq!(segment.pool.children(composite), resolved);
@@ -286,18 +370,40 @@ mod tests {
     }
 
     #[test]
+    fn what_is_known_is_looked_up_at_once_and_numbers_are_remembered() {
+        let mut earlier = Earlier::default();
+        earlier.push(&segment(&[(1, 10), (7, 70)]));
+        let mut references = References::default().across_gaps();
+        references.catch_up(&earlier);
+        let mut pool = Pool::default();
+        let tag = pool.tag("t").unwrap();
+        let known = references.get(tag, 7, &mut pool);
+        let unknown = references.get(tag, 8, &mut pool);
+        assert_eq!((known.kind(), unknown.kind()), (Kind::Number(70), Kind::Undefined));
+        assert_eq!((known.import_number(), unknown.import_number()), (None, Some(0)));
+        assert_eq!(references.take_imports(), [(tag, 8)]);
+        assert_eq!(references.recent(tag, 7), Some(known));
+        // The piece in the gap was joined: what it does not define is nowhere.
+        earlier.push(&segment(&[(9, 90)]));
+        references.catch_up(&earlier);
+        assert_eq!(references.get(tag, 8, &mut pool), Value::UNDEFINED);
+        assert_eq!(references.get(tag, 9, &mut pool).kind(), Kind::Number(90));
+        assert!(references.take_imports().is_empty());
+    }
+
+    #[test]
     fn references_to_nothing_or_to_another_type_leave_a_piece_unresolved() {
         let mut earlier = Earlier::default();
         earlier.push(&segment(&[(1, 10)]));
         for (name, id) in [("t", 2), ("u", 1)] {
             let mut pool = Pool::default();
             let tag = pool.tag(name).unwrap();
-            let mut references = References::deferred();
+            let mut references = References::default().across_gaps();
             references.get(tag, id, &mut pool);
             let piece = Piece {
-                ids: IdTable::default(),
+                ids: Definitions::default(),
                 pool,
-                references,
+                imports: references.take_imports(),
             };
             assert!(piece.resolve(&earlier).is_err(), "{name} {id}");
         }

@@ -2,13 +2,13 @@
 //! their order.
 //!
 //! Each block is a piece of the document ([`super::segments`]): read first without what is before it, then, in their
-//! order, joined to it, then made into whatever the caller wants. Cutting looks for closing tags only, so a comment or an
-//! attribute can deceive it; then a block does not read, and as with anything else that is wrong the whole input is to be
-//! read by one thread, which words the error if there is one. So nothing here says what is wrong.
+//! order, joined to it, then made into whatever the caller wants. Cutting looks for closing tags of rows only, so a comment
+//! or an attribute can deceive it; then a block does not read, and as with anything else that is wrong the whole input is to
+//! be read by one thread, which words the error if there is one. So nothing here says what is wrong. Where the table ends is
+//! seen by whoever reads that block; what was cut behind it is put back.
 
 use std::collections::BTreeMap;
-use std::io::{BufRead, Read};
-use std::sync::mpsc::{SyncSender, sync_channel};
+use std::io::{self, BufRead, Read};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread;
 
@@ -17,7 +17,7 @@ use memchr::memmem;
 use super::bounded::Bounded;
 use super::cells::{Cells, Counted};
 use super::ids::Value;
-use super::segments::{Earlier, Piece, References, Segment, Unresolved, resolved};
+use super::segments::{Earlier, References, Segment, Unresolved, resolved};
 use super::{ExportReader, MAX_PART_BYTES, Place, Row, Schema};
 
 /// How a table is read by several threads.
@@ -30,20 +30,16 @@ pub struct Blocks {
 }
 
 impl Blocks {
-    /// Bytes of a block: some thousand rows, which take milliseconds.
+    /// Bytes of a block: a thousand rows and more, which take milliseconds. Fewer are joined more often, more are further
+    /// from the processor when they are read.
     pub const BYTES: usize = 2 << 20;
 }
-
-/// Blocks that wait for whoever takes them, for each thread.
-const WAITING: usize = 2;
 
 /// The rows of one block.
 pub struct BlockRows<'a> {
     schema: &'a Schema,
     segment: &'a Segment,
-    imports: &'a [Value],
     values: std::slice::Chunks<'a, Value>,
-    row: Vec<Value>,
 }
 
 impl BlockRows<'_> {
@@ -59,12 +55,8 @@ impl BlockRows<'_> {
 
     /// The next one. Its position is not known.
     pub fn next_row(&mut self) -> Option<Row<'_>> {
-        let values = self.values.next()?;
-        self.row.clear();
-        self.row
-            .extend(values.iter().map(|value| resolved(self.imports, *value)));
         Some(Row {
-            values: &self.row,
+            values: self.values.next()?,
             pool: &self.segment.pool,
             schema: self.schema,
             number: 0,
@@ -86,8 +78,8 @@ impl From<Unresolved> for NotSplit {
 impl<R: Read + Send> ExportReader<R> {
     /// Reads the rows of the table from here on, as far as whole blocks of them can be cut, on several threads, and tells
     /// how many rows that were. Each thread cuts its next block itself, so that it reads what is near it still; `parse`
-    /// makes something of each block, on any thread; `take` gets it on this one, in the order of the document. What is left
-    /// of the table is to be read as ever.
+    /// makes something of each block, several at once; `take` gets that, one after the other in the order of the document.
+    /// Both are called on any thread. What is left of the table is to be read as ever.
     ///
     /// # Errors
     /// [`NotSplit`] when `parse` gives nothing, and for whatever is wrong or unusual; nothing that this reader gives
@@ -96,7 +88,7 @@ impl<R: Read + Send> ExportReader<R> {
         &mut self,
         blocks: Blocks,
         parse: impl Fn(&mut BlockRows<'_>) -> Option<P> + Sync,
-        mut take: impl FnMut(P),
+        take: impl FnMut(P) + Send,
     ) -> Result<u64, NotSplit> {
         let Some(schema) = self.schema.clone() else {
             return Ok(0);
@@ -104,20 +96,21 @@ impl<R: Read + Send> ExportReader<R> {
         if self.place != Place::InNode || schema.columns.is_empty() {
             return Ok(0);
         }
-        let template = self.cells.fork(References::None);
-        let mut earlier = std::mem::take(&mut self.earlier);
-        let counted = self.cells.counted();
-        let cells = std::mem::replace(&mut self.cells, template);
-        let (first, _) = cells.into_piece().resolve(&earlier)?;
+        let (first, counted) = self.cells.take_piece();
+        let mut earlier = self.cells.references.earlier().clone();
+        let (first, _) = first.resolve(&earlier)?;
         if !earlier.push(&Arc::new(first)) {
             return Err(NotSplit);
         }
+        self.cells.references = References::to(earlier.clone());
         let input = self.reader.get_mut();
         let line = Line {
             order: Mutex::new(Order {
                 next: 0,
                 earlier,
                 counted,
+                ended: false,
+                behind: BTreeMap::new(),
                 failed: false,
             }),
             turn: Condvar::new(),
@@ -129,48 +122,42 @@ impl<R: Read + Send> ExportReader<R> {
                 bytes: 0,
             }),
         };
-        let template = self.cells.fork(References::None);
+        let taking = Mutex::new(Taking {
+            next: 0,
+            early: BTreeMap::new(),
+            rows: 0,
+            take,
+        });
         let work = Work {
-            template: &template,
+            template: &self.cells,
             schema: &schema,
             line: &line,
             bytes: blocks.bytes,
             parse: &parse,
+            taking: &taking,
         };
-        let rows = thread::scope(|scope| {
-            let (sender, results) = sync_channel(WAITING * blocks.threads);
-            for _ in 0..blocks.threads {
-                let (sender, work) = (sender.clone(), &work);
+        thread::scope(|scope| {
+            for _ in 1..blocks.threads {
                 let begun = thread::Builder::new().name("rows".to_owned());
-                // Fewer threads do it too; with none, nothing is cut.
-                let _ = begun.spawn_scoped(scope, move || work.run(&sender));
+                // Without a further thread, this one does it all.
+                let _ = begun.spawn_scoped(scope, || work.run());
             }
-            drop(sender);
-            let (mut taken, mut rows) = (0, 0);
-            let mut early = BTreeMap::new();
-            for (number, made) in results {
-                // One that failed ends it all, whichever it is.
-                early.insert(number, made?);
-                while let Some((count, part)) = early.remove(&taken) {
-                    rows += count;
-                    take(part);
-                    taken += 1;
-                }
-            }
-            Ok::<u64, NotSplit>(rows)
-        })?;
+            work.run();
+        });
         let order = line.order.into_inner().unwrap_or_else(PoisonError::into_inner);
         let cutter = line.cutter.into_inner().unwrap_or_else(PoisonError::into_inner);
         if order.failed {
             return Err(NotSplit);
         }
-        let (bytes, rest) = (cutter.bytes, cutter.rest);
+        let mut rest = order.behind.into_values().collect::<Vec<_>>().concat();
+        let bytes = cutter.bytes - rest.len();
+        rest.extend_from_slice(&cutter.rest);
         // The bytes are gone from the buffer; this counts them.
         self.reader.stream().consume(bytes);
         self.reader.get_mut().put_back(rest);
-        self.cells = self.cells.fork(References::known(order.earlier.clone()));
+        self.cells.references = References::to(order.earlier);
         self.cells.add(order.counted);
-        self.earlier = order.earlier;
+        let rows = taking.into_inner().unwrap_or_else(PoisonError::into_inner).rows;
         self.row += rows;
         Ok(rows)
     }
@@ -190,24 +177,22 @@ struct Cutter<'a, R> {
 }
 
 impl<R: Read> Cutter<'_, R> {
-    /// The number of the next block and its length: about `bytes` of whole rows, at the beginning of `buffer`.
+    /// The number of the next block and its length: about `bytes` of whole rows, at the beginning of `buffer`. The table
+    /// may end in it: to look for that here would be to read everything once more.
     fn next(&mut self, bytes: usize, buffer: &mut Vec<u8>) -> Option<(usize, usize)> {
         if self.ended {
             return None;
         }
-        let (mut bytes, mut end, mut searched) = (bytes, self.rest.len(), 0usize);
+        let (mut bytes, mut end) = (bytes, self.rest.len());
         buffer.resize(buffer.len().max(end), 0);
         buffer.get_mut(..end)?.copy_from_slice(&self.rest);
         loop {
             end = self.input.read_on(buffer, end, bytes.max(end));
             let more = end >= bytes;
             let read = buffer.get(..end).unwrap_or_default();
-            // It may begin in what was searched before.
-            let from = searched.saturating_sub(NODE_END.len());
-            let node = memmem::find(read.get(from..).unwrap_or_default(), NODE_END).map(|at| from + at);
-            let rows = read.get(..node.unwrap_or(end)).unwrap_or_default();
-            if let Some(at) = memmem::rfind(rows, ROW_END) {
-                self.ended = node.is_some() || !more;
+            let within = read.get(..bytes).unwrap_or(read);
+            if let Some(at) = memmem::rfind(within, ROW_END) {
+                self.ended = !more;
                 let rows = at + ROW_END.len();
                 self.rest.clear();
                 self.rest.extend_from_slice(read.get(rows..).unwrap_or_default());
@@ -215,13 +200,12 @@ impl<R: Read> Cutter<'_, R> {
                 self.bytes += rows;
                 return Some((self.cut - 1, rows));
             }
-            if node.is_some() || !more || end as u64 > MAX_PART_BYTES {
+            if !more || bytes as u64 > MAX_PART_BYTES {
                 self.ended = true;
                 self.rest = read.to_vec();
                 return None;
             }
-            searched = end;
-            bytes = end + end.max(1024);
+            bytes += bytes.max(1024);
         }
     }
 }
@@ -229,21 +213,34 @@ impl<R: Read> Cutter<'_, R> {
 const NODE_END: &[u8] = b"</node>";
 const ROW_END: &[u8] = b"</row>";
 
-/// A block's number; how many rows it had, and what was made of them.
-type Done<P> = (usize, Result<(u64, P), NotSplit>);
-
 /// Tells of a thread that panics over a block, for which all others would wait.
-struct Watched<'a, 'r, R, P> {
-    line: &'a Line<'r, R>,
-    results: &'a SyncSender<Done<P>>,
-    number: usize,
-}
+struct Watched<'a, 'r, R>(&'a Line<'r, R>);
 
-impl<R, P> Drop for Watched<'_, '_, R, P> {
+impl<R> Drop for Watched<'_, '_, R> {
     fn drop(&mut self) {
         if thread::panicking() {
-            self.line.fail();
-            let _ = self.results.send((self.number, Err(NotSplit)));
+            self.0.fail();
+        }
+    }
+}
+
+/// What was made of blocks, on its way to whoever takes it in their order.
+struct Taking<P, T> {
+    /// The block that is taken next.
+    next: usize,
+    /// What was made before its turn.
+    early: BTreeMap<usize, P>,
+    rows: u64,
+    take: T,
+}
+
+impl<P, T: FnMut(P)> Taking<P, T> {
+    fn add(&mut self, number: usize, rows: u64, part: P) {
+        self.rows += rows;
+        self.early.insert(number, part);
+        while let Some(part) = self.early.remove(&self.next) {
+            (self.take)(part);
+            self.next += 1;
         }
     }
 }
@@ -261,6 +258,10 @@ struct Order {
     next: usize,
     earlier: Earlier,
     counted: Counted,
+    /// The table ended inside a block.
+    ended: bool,
+    /// What of the blocks is behind the table, by their numbers.
+    behind: BTreeMap<usize, Vec<u8>>,
     failed: bool,
 }
 
@@ -270,30 +271,49 @@ impl<R> Line<'_, R> {
         self.turn.notify_all();
     }
 
-    /// Joins a block to those before it, once they are.
-    fn join(&self, number: usize, piece: Piece, counted: Counted, keep_all: bool) -> Result<Joined, NotSplit> {
+    /// Joins a block to those before it, once they are; its reader gets to know them. `behind`: how many bytes follow its
+    /// last row, of those that are no row any more. `None`: the table ended in an earlier block.
+    fn join(&self, number: usize, block: &[u8], behind: usize, cells: &mut Cells) -> Result<Option<Joined>, NotSplit> {
         let mut order = lock(&self.order);
-        while order.next != number && !order.failed {
+        while order.next != number && !order.failed && !order.ended {
             order = self.turn.wait(order).unwrap_or_else(PoisonError::into_inner);
         }
         if order.failed {
             return Err(NotSplit);
         }
+        if order.ended {
+            order.behind.insert(number, block.to_vec());
+            return Ok(None);
+        }
+        let (_, behind) = block.split_at_checked(block.len() - behind).ok_or(NotSplit)?;
+        let ends = !behind.is_empty();
+        if ends && !behind.trim_ascii_start().starts_with(NODE_END) {
+            return Err(NotSplit);
+        }
+        let (piece, counted) = cells.take_piece();
         let (segment, imports) = piece.resolve(&order.earlier)?;
         let (largest, all) = segment.pool.sizes();
         let counted = Counted {
             full_bytes: all,
             ..counted
         };
-        order.counted = order.counted.with(counted, largest, keep_all).ok_or(NotSplit)?;
+        order.counted = order.counted.with(counted, largest, cells.keep_all).ok_or(NotSplit)?;
         let segment = Arc::new(segment);
         if !order.earlier.push(&segment) {
             return Err(NotSplit);
         }
+        cells.references.catch_up(&order.earlier);
         order.next += 1;
+        if ends {
+            order.ended = true;
+            order.behind.insert(number, behind.to_vec());
+        }
         drop(order);
         self.turn.notify_all();
-        Ok((segment, imports))
+        if ends {
+            lock(&self.cutter).ended = true;
+        }
+        Ok(Some((segment, imports)))
     }
 }
 
@@ -304,88 +324,73 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 }
 
 /// What every thread does.
-struct Work<'a, 'r, R, F> {
-    /// Cells that know the element names, and nothing else.
+struct Work<'a, 'r, R, F, P, T> {
+    /// Cells that know what is before the blocks, and define nothing themselves.
     template: &'a Cells,
     schema: &'a Schema,
     line: &'a Line<'r, R>,
     /// About how many a block has.
     bytes: usize,
     parse: &'a F,
+    taking: &'a Mutex<Taking<P, T>>,
 }
 
-impl<R: Read, F> Work<'_, '_, R, F> {
-    fn run<P>(&self, results: &SyncSender<Done<P>>)
-    where
-        F: Fn(&mut BlockRows<'_>) -> Option<P>,
-    {
+impl<R: Read, F, P, T> Work<'_, '_, R, F, P, T>
+where
+    F: Fn(&mut BlockRows<'_>) -> Option<P>,
+    T: FnMut(P),
+{
+    fn run(&self) {
+        let _watched = Watched(self.line);
+        let mut cells = self.template.clone();
+        cells.references = cells.references.across_gaps();
+        let mut reader = ExportReader::of_rows(cells, self.schema.clone());
         let (mut buffer, mut values) = (Vec::new(), Vec::new());
         loop {
             let next = lock(&self.line.cutter).next(self.bytes, &mut buffer);
             let Some((number, end)) = next else { return };
-            let _watched = Watched {
-                line: self.line,
-                results,
-                number,
+            reader.begin_rows(buffer, end);
+            let (rows, behind) = read_rows(&mut reader, &mut values);
+            buffer = reader.take_buffer();
+            let block = buffer.get(..end).unwrap_or_default();
+            let made = match self.line.join(number, block, behind, &mut reader.cells) {
+                Ok(Some(joined)) => self.make(joined, &mut values),
+                Ok(None) => return,
+                Err(NotSplit) => Err(NotSplit),
             };
-            let (made, memory) = self.read(number, buffer, end, &mut values);
-            buffer = memory;
-            let failed = made.is_err();
-            if failed {
-                self.line.fail();
-            }
-            // Nobody listens when another block failed.
-            if results.send((number, made)).is_err() || failed {
-                return;
+            match made {
+                Ok(part) => lock(self.taking).add(number, rows, part),
+                Err(NotSplit) => return self.line.fail(),
             }
         }
     }
 
-    /// Reads the rows of a block into `values`, joins it to those before, and has something made of it; gives its memory
-    /// back.
-    fn read<P>(
-        &self,
-        number: usize,
-        buffer: Vec<u8>,
-        end: usize,
-        values: &mut Vec<Value>,
-    ) -> (Result<(u64, P), NotSplit>, Vec<u8>)
-    where
-        F: Fn(&mut BlockRows<'_>) -> Option<P>,
-    {
-        values.clear();
-        let cells = self.template.fork(References::deferred());
-        let mut reader = ExportReader::of_rows(buffer, end, cells, self.schema.clone());
-        let mut rows = 0;
-        let mut good = true;
-        while good && reader.has_more() {
-            good = reader.advance().unwrap_or(false);
-            values.extend_from_slice(&reader.cells.row);
-            rows += 1;
+    /// Has something made of a block that was joined.
+    fn make(&self, (segment, imports): Joined, values: &mut [Value]) -> Result<P, NotSplit> {
+        if !imports.is_empty() {
+            for value in &mut *values {
+                *value = resolved(&imports, *value);
+            }
         }
-        let ExportReader { reader, cells, .. } = reader;
-        let buffer = reader.into_inner().into_buffer();
-        let made = if good {
-            self.make(number, cells, values).map(|part| (rows, part))
-        } else {
-            Err(NotSplit)
-        };
-        (made, buffer)
-    }
-
-    fn make<P>(&self, number: usize, cells: Cells, values: &[Value]) -> Result<P, NotSplit>
-    where
-        F: Fn(&mut BlockRows<'_>) -> Option<P>,
-    {
-        let (counted, keep_all) = (cells.counted(), cells.keep_all);
-        let (segment, imports) = self.line.join(number, cells.into_piece(), counted, keep_all)?;
-        let mut rows = BlockRows {
+        let mut block = BlockRows {
             schema: self.schema,
             segment: &segment,
-            imports: &imports,
             values: values.chunks(self.schema.columns.len()),
-            row: Vec::new(),
         };
-        (self.parse)(&mut rows).ok_or(NotSplit)
+        (self.parse)(&mut block).ok_or(NotSplit)
+    }
+}
+
+/// Reads rows into `values` as far as they go: how many there are, and how many bytes are behind them.
+fn read_rows(reader: &mut ExportReader<io::Empty>, values: &mut Vec<Value>) -> (u64, usize) {
+    values.clear();
+    let mut rows = 0;
+    loop {
+        let behind = reader.reader.get_ref().rest().len();
+        if behind == 0 || !reader.advance().unwrap_or(false) {
+            return (rows, behind);
+        }
+        values.extend_from_slice(&reader.cells.row);
+        rows += 1;
     }
 }
