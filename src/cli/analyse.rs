@@ -17,7 +17,7 @@ use super::{Console, ExitStatus, Stop, print_warning};
 use crate::analysis::{Outcome, Request, SideRequest, analyse};
 use crate::compare::gate::GateResult;
 use crate::compare::{Baseline, CompareOptions, TrialOptions};
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::report::{self, Format, GateName, ReportOptions, Section, Selection, SortBy};
 
 const COMPARE_EXAMPLES: &str = "\
@@ -291,8 +291,21 @@ impl ShowArgs {
         request
     }
 
+    /// Refuses an order by what only a comparison has.
+    fn check_order(&self, request: &Request) -> Result<()> {
+        let of_one_side = matches!(self.sort, None | Some(SortBy::A | SortBy::Submissions | SortBy::Name));
+        if of_one_side || request.b.is_some() || request.baseline.is_some() {
+            return Ok(());
+        }
+        Err(
+            Error::usage("--sort: there is one side only, so there is nothing to sort by but a, submissions and name")
+                .with_help("compare it with another: `trace-attr compare --a … --b …`, or with `--baseline FILE`"),
+        )
+    }
+
     /// Analyses and writes the report to where it was asked for.
     fn run(&self, request: &Request, layers: &Layers, plan: &OutputPlan, console: Console) -> Result<ExitStatus, Stop> {
+        self.check_order(request)?;
         let outcome = analysed(request, console)?;
         let comparison = &outcome.comparison;
         let status = status(&outcome);

@@ -248,14 +248,17 @@ fn only_trial(traces: &mut Traces, number: usize) -> Result<()> {
         let all = side.trials.len();
         side.trials.retain(|trial| trial.number == number);
         if side.trials.is_empty() {
-            let trials = if all == 1 { "trial" } else { "trials" };
             return Err(
-                Error::usage(format!("--trial {number}: {} has {all} {trials}", side.name))
+                Error::usage(format!("--trial {number}: {} has {}", side.name, trials(all)))
                     .with_help("trials are counted from 1, in the order in which they are given"),
             );
         }
     }
     Ok(())
+}
+
+fn trials(count: usize) -> String {
+    format!("{count} {}", if count == 1 { "trial" } else { "trials" })
 }
 
 /// Refuses a difference of sums over different numbers of trials.
@@ -268,7 +271,8 @@ fn comparable(conversion: Conversion, traces: &Traces) -> Result<()> {
         return Ok(());
     }
     Err(Error::usage(format!(
-        "--to folded-diff: side A has {a} trials and side B {b}, so their sums say nothing of each other"
+        "--to folded-diff: side A has {} and side B {b}, so their sums say nothing of each other",
+        trials(a)
     ))
     .with_help("give as many trials on each side, or choose one of each with --trial N"))
 }

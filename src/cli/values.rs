@@ -14,7 +14,7 @@ use crate::xctrace::XctraceOptions;
 /// How inputs are read.
 #[derive(Debug, Clone, Args)]
 pub(super) struct ReadArgs {
-    /// Run of the recording, when it has several: a number, or `all` (compare, report: each is a trial)
+    /// Run of the recording, when it has several: a number, or `all` (compare, report, convert: each is a trial)
     #[arg(long, value_name = "N|all", value_parser = parse_run, help_heading = "Reading")]
     run: Option<RunChoice>,
     #[command(flatten)]

@@ -204,7 +204,16 @@ pub(super) fn select(input: &RunInput<'_>, table: &TimingTable, timing: Timing) 
                 }
             }
             let pattern = glob::Pattern::new(name)
-                .map_err(|error| Error::usage(format!("--process {name}: not a name and not a glob: {error}")))?;
+                .map_err(|error| {
+                    Error::usage(format!(
+                        "--process {name}: no process is called so, and it is no glob: {error}"
+                    ))
+                })
+                .map_err(|error| {
+                    error.with_help(
+                        "choose it by its pid; in a glob `*`, `?` and `[…]` are special, and `[[]` is a bracket",
+                    )
+                })?;
             let matching: Vec<Candidate> = all
                 .iter()
                 .filter(|candidate| candidate.names.iter().any(|name| pattern.matches(name)))
