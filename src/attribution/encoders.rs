@@ -7,7 +7,7 @@ use super::{Group, Stats};
 use crate::model::{Encoder, LabelId, Nanos, Trace};
 
 /// The encoders of a trace by label.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(super) struct EncodersByLabel {
     /// As many as the trace has labels, and one more for encoders with a label that it does not have; none without a list.
     by_label: Vec<OfLabel>,

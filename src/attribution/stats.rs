@@ -1,11 +1,9 @@
 //! The [`Stats`] of all groups of a grouping at once.
 //!
-//! The submissions, which are sorted by start, are walked once: that gives sums and busy time, and every kind of value
-//! with the cell that it comes from. Each kind is sorted once per trace, and what a group needs of it follows from one more
-//! walk in rising order. Nothing is hashed or sorted per group, and a submission's groups are looked up by its cell. The
-//! kinds of values have nothing to do with each other, so several can be sorted at once.
-
-use std::sync::{Mutex, PoisonError};
+//! The submissions, which are sorted by start, are walked for their times and for their ids: that gives sums and busy time,
+//! and every kind of value with the cell that it comes from. Each kind is sorted once per trace, and what a group needs of it
+//! follows from one more walk in rising order. Nothing is hashed or sorted per group, and a submission's groups are looked up
+//! by its cell.
 
 use super::cells::{Cells, Grouping, number, place};
 use super::encoders::EncodersByLabel;
@@ -14,7 +12,7 @@ use super::ranked::Ranked;
 use super::{Durations, Latency, Stats};
 use crate::measure::{Union, between, middle, rank_of};
 use crate::model::{Nanos, Timestamp, Trace};
-use crate::parallel::{Jobs, in_order};
+use crate::parallel::{Jobs, both};
 
 /// What [`stats_of`] finds.
 #[derive(Debug)]
@@ -28,50 +26,28 @@ pub(super) struct Numbers {
     pub(super) histogram: Histogram,
 }
 
-/// Statistics of the groups of each grouping, and the trace's encoders by label.
-///
-/// One walk over the submissions takes everything out of them; what remains needs only the values in their order.
+/// Statistics of the groups of each grouping, and the trace's encoders by label. Times and ids have nothing to do with each
+/// other: with more than one job, they are worked on at once.
 pub(super) fn stats_of<const N: usize>(trace: &Trace, cells: &Cells, groupings: &[Grouping; N], jobs: Jobs) -> Numbers {
+    debug_assert!(
+        trace.submissions.is_sorted_by_key(|s| s.start),
+        "a trace is sorted by start"
+    );
     let slots = Slots::new(cells, groupings);
-    let walked = Walked::new(trace, cells, &slots);
-    let counts = slots.add_up(walked.by_cell.iter().map(|cell| cell.submissions));
-    let totals = slots.add_up(walked.by_cell.iter().map(|cell| cell.total));
-    let latencies = slots.add_up(walked.by_cell.iter().map(|cell| cell.latencies));
-    let kinds = vec![
-        Values::Durations(walked.durations),
-        Values::Latencies(walked.latencies),
-        Values::CommandBuffers(walked.command_buffers),
-        Values::Encoders(walked.encoders),
-    ];
-    // Megabytes, which would come from the system anew for each kind.
-    let spare = Mutex::new(Vec::new());
-    let spare = || spare.lock().unwrap_or_else(PoisonError::into_inner);
-    let find = |values| {
-        let mut memory = spare().pop().unwrap_or_default();
-        let found = found(values, trace, &slots, (&counts, &latencies), &mut memory);
-        spare().push(memory);
-        found
-    };
-    let parts = in_order(jobs, kinds, find, |_| false);
-    let (mut durations, mut histogram, mut waits) = (Vec::new(), Histogram::default(), Vec::new());
-    let (mut command_buffers, mut with_encoders, mut encoders) = (None, None, EncodersByLabel::default());
-    for part in parts {
-        match part {
-            Found::Durations(ranks, all) => (durations, histogram) = (ranks, all),
-            Found::Latencies(ranks) => waits = ranks,
-            Found::CommandBuffers(distinct) => command_buffers = distinct,
-            Found::Encoders(distinct, by_label) => (with_encoders, encoders) = (distinct, by_label),
-        }
-    }
+    let (ids, times) = both(
+        jobs,
+        || Ids::new(trace, cells, &slots),
+        || Times::new(trace, cells, &slots),
+    );
 
     let mut flat = (0..slots.groups).map(|group| {
         let at = |values: &[u64]| values.get(group).copied().unwrap_or_default();
-        let (submissions, total) = (at(&counts), Nanos(at(&totals)));
+        let (submissions, total) = (at(&times.counts), Nanos(at(&times.totals)));
         Stats {
             submissions,
             total,
-            busy: Nanos(walked.unions.get(group).map_or(0, |union| union.length)),
-            durations: durations.get(group).copied().flatten().map(|values| {
+            busy: Nanos(times.unions.get(group).map_or(0, |union| union.length)),
+            durations: times.durations.get(group).copied().flatten().map(|values| {
                 let [min, lower, upper, p95, p99, max] = values;
                 Durations {
                     mean: total.0 as f64 / submissions as f64,
@@ -82,77 +58,33 @@ pub(super) fn stats_of<const N: usize>(trace: &Trace, cells: &Cells, groupings: 
                     max: Nanos(max),
                 }
             }),
-            encoders: with_encoders.as_deref().map(at),
-            command_buffers: command_buffers.as_deref().map(at),
+            encoders: ids.encoders.as_deref().map(at),
+            command_buffers: ids.command_buffers.as_deref().map(at),
             cpu_encode: None,
-            latency: waits.get(group).copied().flatten().map(|[lower, upper, p95]| Latency {
-                samples: at(&latencies),
-                p50: between(lower, upper),
-                p95: Nanos(p95),
-            }),
+            latency: times
+                .waits
+                .get(group)
+                .copied()
+                .flatten()
+                .map(|[lower, upper, p95]| Latency {
+                    samples: at(&times.latencies),
+                    p50: between(lower, upper),
+                    p95: Nanos(p95),
+                }),
         }
     });
     let of_grouping = |grouping: &Grouping| {
         let mut groups: Vec<Stats> = flat.by_ref().take(grouping.keys.len()).collect();
         if let Some(of_label) = &grouping.of_label {
-            encoders.add_encode_times(of_label, &mut groups);
+            ids.by_label.add_encode_times(of_label, &mut groups);
         }
         groups
     };
     Numbers {
         stats: groupings.iter().map(of_grouping).collect(),
-        encoders,
-        last_end: walked.last_end,
-        histogram,
-    }
-}
-
-/// The values of a trace, kind by kind.
-enum Values {
-    Durations(Ranked),
-    Latencies(Ranked),
-    CommandBuffers(Ranked),
-    Encoders(Ranked),
-}
-
-/// What follows from them for each group.
-enum Found {
-    /// Shortest, the middle two, the percentiles 95 and 99, longest.
-    Durations(Vec<Option<[u64; 6]>>, Histogram),
-    /// The middle two and the percentile 95.
-    Latencies(Vec<Option<[u64; 3]>>),
-    CommandBuffers(Option<Vec<u64>>),
-    Encoders(Option<Vec<u64>>, EncodersByLabel),
-}
-
-/// `counts`, `latencies`: how many durations and latencies each group has.
-fn found<const N: usize>(
-    values: Values,
-    trace: &Trace,
-    slots: &Slots<N>,
-    (counts, latencies): (&[u64], &[u64]),
-    spare: &mut Vec<u64>,
-) -> Found {
-    match values {
-        Values::Durations(durations) => {
-            let durations = durations.sorted(spare);
-            let ranks = order_statistics(&durations, slots, counts, |n| {
-                let (lower, upper) = middle(n);
-                [1, lower, upper, rank_of(n, 95), rank_of(n, 99), n]
-            });
-            let mut histogram = Histogram::default();
-            durations.for_each(|ns, _| histogram.add(Nanos(ns)));
-            Found::Durations(ranks, histogram)
-        }
-        Values::Latencies(waits) => Found::Latencies(order_statistics(&waits.sorted(spare), slots, latencies, |n| {
-            let (lower, upper) = middle(n);
-            [lower, upper, rank_of(n, 95)]
-        })),
-        Values::CommandBuffers(ids) => Found::CommandBuffers(distinct_ids(&ids.sorted(spare), slots)),
-        Values::Encoders(ids) => {
-            let ids = ids.sorted(spare);
-            Found::Encoders(distinct_ids(&ids, slots), EncodersByLabel::new(trace, &ids))
-        }
+        encoders: ids.by_label,
+        last_end: times.last_end,
+        histogram: times.histogram,
     }
 }
 
@@ -203,15 +135,19 @@ impl<const N: usize> Slots<N> {
     }
 }
 
-/// What one walk over the submissions gives.
-struct Walked {
-    by_cell: Vec<CellSums>,
-    /// By group of [`Slots`].
+/// What the times of the submissions give; all but the histogram by group of [`Slots`].
+struct Times {
+    counts: Vec<u64>,
+    /// ns.
+    totals: Vec<u64>,
     unions: Vec<Union>,
-    durations: Ranked,
-    latencies: Ranked,
-    encoders: Ranked,
-    command_buffers: Ranked,
+    /// Shortest, the middle two, the percentiles 95 and 99, longest.
+    durations: Vec<Option<[u64; 6]>>,
+    /// How many submissions have a latency.
+    latencies: Vec<u64>,
+    /// The middle two latencies and the percentile 95.
+    waits: Vec<Option<[u64; 3]>>,
+    histogram: Histogram,
     last_end: Option<Timestamp>,
 }
 
@@ -222,48 +158,87 @@ struct CellSums {
     latencies: u64,
 }
 
-impl Walked {
+impl Times {
     fn new<const N: usize>(trace: &Trace, cells: &Cells, slots: &Slots<N>) -> Self {
-        debug_assert!(
-            trace.submissions.is_sorted_by_key(|s| s.start),
-            "a trace is sorted by start"
-        );
         let ranked = || Ranked::new(cells.count(), trace.submissions.len());
-        let mut walked = Walked {
-            by_cell: vec![CellSums::default(); cells.count()],
-            unions: vec![Union::default(); slots.groups],
-            durations: ranked(),
-            latencies: ranked(),
-            encoders: ranked(),
-            command_buffers: ranked(),
-            last_end: None,
-        };
+        let (mut durations, mut waits) = (ranked(), ranked());
+        let mut by_cell = vec![CellSums::default(); cells.count()];
+        let mut unions = vec![Union::default(); slots.groups];
+        let mut last_end = None;
         for (submission, &cell) in trace.submissions.iter().zip(&cells.of) {
             let duration = submission.duration.0;
-            if let Some(sums) = walked.by_cell.get_mut(place(cell)) {
+            if let Some(sums) = by_cell.get_mut(place(cell)) {
                 sums.submissions += 1;
                 sums.total = sums.total.saturating_add(duration);
                 sums.latencies += u64::from(submission.latency.is_some());
             }
             let (start, end) = (submission.start.0, submission.end().0);
             for slot in slots.of(cell) {
-                if let Some(union) = walked.unions.get_mut(slot) {
+                if let Some(union) = unions.get_mut(slot) {
                     union.add(start, end, trace.window);
                 }
             }
-            walked.last_end = walked.last_end.max(Some(submission.end()));
-            walked.durations.push(duration, cell);
+            last_end = last_end.max(Some(submission.end()));
+            durations.push(duration, cell);
             if let Some(Nanos(latency)) = submission.latency {
-                walked.latencies.push(latency, cell);
-            }
-            if let Some(encoder) = submission.encoder {
-                walked.encoders.push(encoder.get(), cell);
-            }
-            if let Some(command_buffer) = submission.command_buffer {
-                walked.command_buffers.push(command_buffer.get(), cell);
+                waits.push(latency, cell);
             }
         }
-        walked
+        let counts = slots.add_up(by_cell.iter().map(|cell| cell.submissions));
+        let latencies = slots.add_up(by_cell.iter().map(|cell| cell.latencies));
+        let spare = &mut Vec::new();
+        let waits = order_statistics(&waits.sorted(spare), slots, &latencies, |n| {
+            let (lower, upper) = middle(n);
+            [lower, upper, rank_of(n, 95)]
+        });
+        let ranked = durations.sorted(spare);
+        let durations = order_statistics(&ranked, slots, &counts, |n| {
+            let (lower, upper) = middle(n);
+            [1, lower, upper, rank_of(n, 95), rank_of(n, 99), n]
+        });
+        let mut histogram = Histogram::default();
+        ranked.for_each(|ns, _| histogram.add(Nanos(ns)));
+        Times {
+            totals: slots.add_up(by_cell.iter().map(|cell| cell.total)),
+            counts,
+            unions,
+            durations,
+            latencies,
+            waits,
+            histogram,
+            last_end,
+        }
+    }
+}
+
+/// What the ids of the submissions give.
+struct Ids {
+    /// Distinct ones by group of [`Slots`]; `None` when no submission has one.
+    encoders: Option<Vec<u64>>,
+    command_buffers: Option<Vec<u64>>,
+    by_label: EncodersByLabel,
+}
+
+impl Ids {
+    fn new<const N: usize>(trace: &Trace, cells: &Cells, slots: &Slots<N>) -> Self {
+        let ranked = || Ranked::new(cells.count(), trace.submissions.len());
+        let (mut encoders, mut command_buffers) = (ranked(), ranked());
+        for (submission, &cell) in trace.submissions.iter().zip(&cells.of) {
+            if let Some(encoder) = submission.encoder {
+                encoders.push(encoder.get(), cell);
+            }
+            if let Some(command_buffer) = submission.command_buffer {
+                command_buffers.push(command_buffer.get(), cell);
+            }
+        }
+        let spare = &mut Vec::new();
+        let command_buffers = distinct_ids(&command_buffers.sorted(spare), slots);
+        let encoders = encoders.sorted(spare);
+        Ids {
+            by_label: EncodersByLabel::new(trace, &encoders),
+            encoders: distinct_ids(&encoders, slots),
+            command_buffers,
+        }
     }
 }
 
