@@ -20,7 +20,7 @@ use trace_attr::model::{
     CommandBufferId, EncoderId, Label, Nanos, Process, Submission, SubmissionId, Timestamp, Timing, Trace, WindowRule,
 };
 use trace_attr::parallel::Jobs;
-use trace_attr::recording::{Measured, Recording, RunTables, TimingTable};
+use trace_attr::recording::{Measured, Provenance, Recording, RunTables, TimingTable};
 use trace_attr::tables::Texts;
 use trace_attr::tables::encoders::EncoderRow;
 
@@ -55,7 +55,7 @@ fn recording(overlap: bool, seed: u64) -> Recording {
         let mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
         (mixed ^ (mixed >> 31)) % limit
     };
-    let (mut measured, mut encoders) = (Vec::new(), Vec::new());
+    let (mut intervals, mut encoders) = (TimingTable::default(), Vec::new());
     for n in 0..SUBMISSIONS {
         let start = n * 10_000;
         let random_length = 1_000 + below(99_000) * below(99_000) / 99_000;
@@ -70,7 +70,7 @@ fn recording(overlap: bool, seed: u64) -> Recording {
             cpu_encode: Some(Nanos(500 + below(5_000))),
             process: Some(process),
         });
-        measured.push(Measured {
+        intervals.push(Measured {
             submission: Submission {
                 start: Timestamp(start),
                 duration: Nanos(if overlap {
@@ -85,16 +85,17 @@ fn recording(overlap: bool, seed: u64) -> Recording {
                 channel: channels[usize::try_from(below(30) / 14).expect("a small number")],
                 label: no_label,
             },
-            process: Some(process),
-            gpu: None,
-            depth: 0,
-            mapped: true,
+            provenance: Provenance {
+                process: Some(process),
+                gpu: None,
+                depth: 0,
+                mapped: true,
+            },
         });
     }
     let mut run = RunTables::default();
     run.number = 1;
-    let mut intervals = TimingTable::default();
-    (intervals.rows, intervals.measured, intervals.has_ids) = (SUBMISSIONS, measured, true);
+    (intervals.rows, intervals.has_ids) = (SUBMISSIONS, true);
     run.intervals = Some(intervals);
     run.encoders = Some(encoders);
     Recording {

@@ -17,12 +17,12 @@ use std::collections::BTreeMap;
 
 use crate::error::{Error, Result};
 use crate::model::{LeftOut, NameId, Names, Nanos, Note, Reason, Submission, Timing, Trace, Window, WindowRule};
-use crate::recording::{Measured, Recording, RunTables, TimingTable, shown};
+use crate::recording::{Provenance, Recording, RunTables, TimingTable, shown};
 use crate::tables::contents::Run;
 use crate::tables::{Table, execution_points, gpu_intervals, submission_map};
 
 use context::{kernels, shader_samples, state};
-use counted::{check, of_process, without_nested};
+use counted::{Counted, check, of_process, without_nested};
 use labels::{EncoderList, Labels};
 use process::select;
 use window::{Scene, none_inside};
@@ -180,39 +180,16 @@ fn plural(count: u64, word: &str) -> String {
     }
 }
 
-/// How many rows each GPU has.
-#[derive(Default)]
-struct GpuNames {
-    rows: BTreeMap<NameId, u64>,
-    /// The GPU of the last rows and how many they are: nearly always all.
-    last: (Option<NameId>, u64),
-}
-
-impl GpuNames {
-    #[inline]
-    fn add(&mut self, gpu: Option<NameId>) {
-        if gpu != self.last.0 {
-            self.count_last();
-            self.last = (gpu, 0);
-        }
-        self.last.1 += 1;
-    }
-
-    fn count_last(&mut self) {
-        if let (Some(gpu), rows) = self.last {
-            *self.rows.entry(gpu).or_default() += rows;
+/// The GPU with most submissions; of several the first by name.
+fn foremost_gpu(provenances: &[(Provenance, u64)], names: &Names) -> Option<NameId> {
+    let mut gpus: BTreeMap<NameId, u64> = BTreeMap::new();
+    for (provenance, submissions) in provenances {
+        if let Some(gpu) = provenance.gpu {
+            *gpus.entry(gpu).or_default() += submissions;
         }
     }
-
-    /// The one with most rows; of several the first by name.
-    fn most(mut self, names: &Names) -> Option<NameId> {
-        self.count_last();
-        let most = self
-            .rows
-            .iter()
-            .max_by_key(|(id, rows)| (**rows, Reverse(names.get(**id))));
-        most.map(|(id, _)| *id)
-    }
+    let most = gpus.iter().max_by_key(|(id, rows)| (**rows, Reverse(names.get(**id))));
+    most.map(|(id, _)| *id)
 }
 
 /// Joins one run of a recording. The rows move into the trace, so that they need not be there twice.
@@ -273,6 +250,10 @@ fn joined(recording: &Recording, mut run: RunTables, options: &JoinOptions, timi
             }
         });
 
+    let most_gpu = foremost_gpu(&counted.provenances(table), &texts.names);
+    let (of_all, in_order) = (matches!(counted, Counted::All), table.is_in_order());
+    let (rows_read, all_end) = (table.rows, table.last_end());
+
     let mut labels = Labels::new(texts);
     let mut names = texts.names.clone();
     let encoders = run.encoders.take();
@@ -286,34 +267,19 @@ fn joined(recording: &Recording, mut run: RunTables, options: &JoinOptions, timi
         ));
     }
 
-    let mut gpus = GpuNames::default();
-    let (rows_read, measured) = match timing {
+    let table = match timing {
         Timing::Intervals => run.intervals.take(),
         Timing::Points => run.points.take(),
         Timing::Live => None,
-    }
-    .map_or((0, Vec::new()), |table| (table.rows, table.measured));
-    let mut counted = counted.into_iter().peekable();
-    let mut at = 0u32;
-    let (mut in_order, mut last_start) = (true, None);
-    let mut last_end = None;
-    let of_row = |measured: Measured| {
-        let here = at;
-        at += 1;
-        counted.next_if_eq(&here)?;
-        let mut submission = measured.submission;
-        gpus.add(measured.gpu);
-        if let Some(encoders) = &mut encoder_list {
-            submission.label = encoders.label(&submission);
-        }
-        in_order &= last_start.is_none_or(|last| last < submission.start);
-        last_start = Some(submission.start);
-        last_end = last_end.max(Some(submission.end()));
-        Some(submission)
     };
-    // In the same memory, where a copy would need as much again.
-    let mut submissions: Vec<Submission> = measured.into_iter().filter_map(of_row).collect();
-    submissions.shrink_to_fit();
+    let mut submissions = table.map_or_else(Vec::new, |table| counted.take(table));
+    if let Some(encoders) = &mut encoder_list {
+        for submission in &mut submissions {
+            submission.label = encoders.label(submission);
+        }
+    }
+    let ends = |submissions: &[Submission]| submissions.iter().map(Submission::end).max();
+    let mut last_end = if of_all { all_end } else { ends(&submissions) };
     notes.extend(encoder_list.iter().flat_map(EncoderList::notes));
 
     let submissions_in_process = submissions.len() as u64;
@@ -347,7 +313,7 @@ fn joined(recording: &Recording, mut run: RunTables, options: &JoinOptions, timi
         });
         if outside.0 > 0 {
             left_out.add(Reason::OutsideWindow, outside.0, Some(Nanos(outside.1)));
-            last_end = submissions.iter().map(Submission::end).max();
+            last_end = ends(&submissions);
         }
     }
     let first = submissions.first().map(|submission| submission.start);
@@ -372,7 +338,7 @@ fn joined(recording: &Recording, mut run: RunTables, options: &JoinOptions, timi
     let window_found = window.as_ref().map(|window| window.found).unwrap_or_default();
     let window = window.map_or(Window { from: first, to: last }, |window| window.until(last));
 
-    let gpu = run.gpu.or_else(|| gpus.most(&names)).map(|id| names.get(id).to_owned());
+    let gpu = run.gpu.or(most_gpu).map(|id| names.get(id).to_owned());
     let input = &RunInput {
         recording,
         run: &run,

@@ -8,11 +8,13 @@ mod cache;
 mod folder;
 mod pairing;
 mod run;
+mod timing;
 
 #[doc(hidden)]
 pub use cache::bytes as cache_bytes;
 use run::skip;
-pub use run::{Measured, RunTables, Seen, TimingTable};
+pub use run::{RunTables, Seen};
+pub use timing::{Measured, Provenance, Rows, TimingTable};
 
 use std::collections::BTreeMap;
 use std::io::Read;

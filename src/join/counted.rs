@@ -4,15 +4,75 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::plural;
 use super::process::Selection;
-use crate::model::{CrossCheck, EncoderId, LeftOut, NameId, Nanos, Note, Reason, Timing};
-use crate::recording::{Measured, TimingTable};
+use crate::model::{CrossCheck, EncoderId, LeftOut, NameId, Nanos, Note, Reason, Submission, Timing};
+use crate::recording::{Measured, Provenance, TimingTable};
 use crate::tables::{ProcessId, Texts};
 
 /// One tick of the 24 MHz GPU clock, rounded up: as far apart as two truncated readings of one moment can be.
 const TICK: u64 = 42;
 
-/// Places of rows in a timing table: a few bytes each, where a copy of the rows would double the memory.
-pub(super) type Counted = Vec<u32>;
+/// Which submissions of a timing table count.
+pub(super) enum Counted {
+    /// Every one, as nearly always when one process was recorded.
+    All,
+    /// Those at these places, which rise: a few bytes each, where a copy of the rows would double the memory.
+    At(Vec<u32>),
+}
+
+impl Counted {
+    /// Their places.
+    fn places(&self, table: &TimingTable) -> impl Iterator<Item = u32> + '_ {
+        let (all, at): (_, &[u32]) = match self {
+            Counted::All => (table.submissions().len(), &[]),
+            Counted::At(places) => (0, places),
+        };
+        // There are no more places than 32 bits number.
+        (0..u32::try_from(all).unwrap_or(u32::MAX)).chain(at.iter().copied())
+    }
+
+    /// They themselves.
+    fn rows<'a>(&'a self, table: &'a TimingTable) -> impl Iterator<Item = Measured> + 'a {
+        self.places(table).filter_map(|at| row_at(table, at))
+    }
+
+    /// What they have in common, with how many they are.
+    pub(super) fn provenances(&self, table: &TimingTable) -> Vec<(Provenance, u64)> {
+        let mut counts: Vec<(Provenance, u64)> = table.provenances().iter().map(|rows| (rows.provenance, 0)).collect();
+        match self {
+            Counted::All => {
+                for ((_, count), rows) in counts.iter_mut().zip(table.provenances()) {
+                    *count = rows.submissions;
+                }
+            }
+            Counted::At(places) => {
+                let of = table.provenance_places();
+                for at in places.iter().filter_map(|at| of.get(usize::try_from(*at).ok()?)) {
+                    if let Some((_, count)) = usize::try_from(*at).ok().and_then(|at| counts.get_mut(at)) {
+                        *count += 1;
+                    }
+                }
+            }
+        }
+        counts.retain(|(_, count)| *count > 0);
+        counts
+    }
+
+    /// The submissions of a table, which are those that count from then on.
+    pub(super) fn take(self, table: TimingTable) -> Vec<Submission> {
+        let mut submissions = table.into_submissions();
+        if let Counted::At(places) = self {
+            let mut places = places.into_iter().peekable();
+            let mut at = 0;
+            // In the same memory, where a copy would need as much again.
+            submissions.retain(|_| {
+                at += 1;
+                places.next_if_eq(&(at - 1)).is_some()
+            });
+            submissions.shrink_to_fit();
+        }
+        submissions
+    }
+}
 
 /// The rows of a process, before those that repeat others are left out.
 pub(super) struct OfProcess {
@@ -23,12 +83,8 @@ pub(super) struct OfProcess {
     nested: bool,
 }
 
-fn row_at(table: &TimingTable, at: u32) -> Option<&Measured> {
-    usize::try_from(at).ok().and_then(|at| table.measured.get(at))
-}
-
-pub(super) fn rows_of<'a>(table: &'a TimingTable, counted: &'a Counted) -> impl Iterator<Item = &'a Measured> {
-    counted.iter().filter_map(|at| row_at(table, *at))
+fn row_at(table: &TimingTable, at: u32) -> Option<Measured> {
+    usize::try_from(at).ok().and_then(|at| table.at(at))
 }
 
 /// Submissions of the process with usable times; the rest is counted.
@@ -40,41 +96,24 @@ pub(super) fn of_process(
     left_out: &mut LeftOut,
     notes: &mut Vec<Note>,
 ) -> OfProcess {
-    let rows = if timing == Timing::Points { 2 } else { 1 };
-    let mut of_process = OfProcess {
-        rows: Vec::with_capacity(table.measured.len()),
-        total: Some(0),
-        nested: false,
-    };
-    let mut count = |at: u32, measured: &Measured| {
-        of_process.rows.push(at);
-        let duration = measured.submission.duration.0;
-        of_process.total = of_process.total.and_then(|total| total.checked_add(duration));
-        of_process.nested |= measured.depth > 0;
-    };
+    let rows_each = if timing == Timing::Points { 2 } else { 1 };
+    let mut provenances = table.provenances().to_vec();
+    // The recording's length is written in whole µs.
+    let latest = recorded.map_or(u64::MAX, |length| length.0.saturating_add(1_000));
+    let is_late = |submission: &Submission| submission.end().0 > latest;
+    let places = || table.submissions().iter().zip(table.provenance_places());
     let mut late = 0u64;
-    for (at, measured) in (0u32..).zip(&table.measured) {
-        let chosen = selection.has(measured.process);
-        let duration = Some(measured.submission.duration);
-        // The recording's length is written in whole µs.
-        let after = recorded.is_some_and(|length| measured.submission.end().0 > length.0.saturating_add(1_000));
-        let reason = if after {
-            late += u64::from(chosen);
-            Reason::Invalid
-        } else if selection.all {
-            count(at, measured);
-            continue;
-        } else if !measured.mapped {
-            Reason::NoMapping
-        } else if measured.process.is_none() {
-            Reason::NoProcess
-        } else if !chosen {
-            Reason::OtherProcess
-        } else {
-            count(at, measured);
-            continue;
-        };
-        left_out.add(reason, rows, duration);
+    let any_late = table.last_end().is_some_and(|end| end.0 > latest);
+    for (submission, place) in places().filter(|(submission, _)| any_late && is_late(submission)) {
+        left_out.add(Reason::Invalid, rows_each, Some(submission.duration));
+        if let Some(rows) = usize::try_from(*place)
+            .ok()
+            .and_then(|place| provenances.get_mut(place))
+        {
+            rows.submissions -= 1;
+            rows.total -= u128::from(submission.duration.0);
+            late += u64::from(selection.has(rows.provenance.process));
+        }
     }
     if late > 0 {
         notes.push(Note::warning(
@@ -85,7 +124,49 @@ pub(super) fn of_process(
             ),
         ));
     }
-    of_process
+    let reason = |provenance: &Provenance| {
+        if selection.all {
+            None
+        } else if !provenance.mapped {
+            Some(Reason::NoMapping)
+        } else if provenance.process.is_none() {
+            Some(Reason::NoProcess)
+        } else if !selection.has(provenance.process) {
+            Some(Reason::OtherProcess)
+        } else {
+            None
+        }
+    };
+    let reasons: Vec<Option<Reason>> = provenances.iter().map(|rows| reason(&rows.provenance)).collect();
+    let (mut total, mut nested) = (0u128, false);
+    for (rows, reason) in provenances
+        .iter()
+        .zip(&reasons)
+        .filter(|(rows, _)| rows.submissions > 0)
+    {
+        match reason {
+            Some(reason) => {
+                let total = Nanos(u64::try_from(rows.total).unwrap_or(u64::MAX));
+                left_out.add(*reason, rows_each * rows.submissions, Some(total));
+            }
+            None => {
+                total += rows.total;
+                nested |= rows.provenance.depth > 0;
+            }
+        }
+    }
+    let counts = |place: u32| usize::try_from(place).is_ok_and(|place| matches!(reasons.get(place), Some(None)));
+    OfProcess {
+        rows: if !any_late && reasons.iter().all(Option::is_none) {
+            Counted::All
+        } else {
+            let rows = (0u32..).zip(places());
+            let counted = rows.filter(|(_, (submission, place))| counts(**place) && !is_late(submission));
+            Counted::At(counted.map(|(at, _)| at).collect())
+        },
+        total: u64::try_from(total).ok(),
+        nested,
+    }
 }
 
 /// Leaves out rows that repeat a shallower row of the same process, channel and encoder.
@@ -96,28 +177,29 @@ pub(super) fn without_nested(
     timing: Timing,
     left_out: &mut LeftOut,
 ) -> Counted {
-    let mut counted = of_process.rows;
+    let counted = of_process.rows;
     if timing == Timing::Points || !of_process.nested {
         return counted;
     }
     // One pid is one process, whatever the rows call it.
     type Key = (Option<Result<u32, ProcessId>>, NameId, EncoderId);
     let process = |id: ProcessId| texts.get_process(id).and_then(|process| process.pid).ok_or(id);
-    let key = |measured: &Measured| -> Option<Key> {
+    let key = |measured: Measured| -> Option<Key> {
         Some((
-            measured.process.map(process),
+            measured.provenance.process.map(process),
             measured.submission.channel,
             measured.submission.encoder?,
         ))
     };
-    let deep: BTreeSet<Key> = rows_of(table, &counted)
-        .filter(|measured| measured.depth > 0)
+    let deep: BTreeSet<Key> = counted
+        .rows(table)
+        .filter(|measured| measured.provenance.depth > 0)
         .filter_map(key)
         .collect();
-    let mut groups: BTreeMap<Key, Counted> = BTreeMap::new();
-    for at in &counted {
-        if let Some(key) = row_at(table, *at).and_then(key).filter(|key| deep.contains(key)) {
-            groups.entry(key).or_default().push(*at);
+    let mut groups: BTreeMap<Key, Vec<u32>> = BTreeMap::new();
+    for at in counted.places(table) {
+        if let Some(key) = row_at(table, at).and_then(key).filter(|key| deep.contains(key)) {
+            groups.entry(key).or_default().push(at);
         }
     }
     let mut nested = BTreeSet::new();
@@ -127,16 +209,18 @@ pub(super) fn without_nested(
     for measured in nested.iter().filter_map(|at| row_at(table, *at)) {
         left_out.add(Reason::Nested, 1, Some(measured.submission.duration));
     }
-    counted.retain(|at| !nested.contains(at));
-    counted
+    if nested.is_empty() {
+        return counted;
+    }
+    Counted::At(counted.places(table).filter(|at| !nested.contains(at)).collect())
 }
 
 /// A row is nested when a row of less depth begins no later and ends no earlier. Depth by depth, with the latest
 /// end among shallower rows up to a start kept in a Fenwick tree: n log n also when everything overlaps.
-fn mark_nested(table: &TimingTable, mut group: Counted, nested: &mut BTreeSet<u32>) {
+fn mark_nested(table: &TimingTable, mut group: Vec<u32>, nested: &mut BTreeSet<u32>) {
     let span = |at: u32| {
         row_at(table, at).map_or((0, 0, 0), |row| {
-            (row.submission.start.0, row.submission.end().0, row.depth)
+            (row.submission.start.0, row.submission.end().0, row.provenance.depth)
         })
     };
     let mut starts: Vec<u64> = group.iter().map(|at| span(*at).0).collect();
@@ -172,7 +256,8 @@ fn mark_nested(table: &TimingTable, mut group: Counted, nested: &mut BTreeSet<u3
 /// Holds both timing tables against each other, by submission id.
 pub(super) fn check(intervals: (&TimingTable, &Counted), points: (&TimingTable, &Counted)) -> CrossCheck {
     let sorted = |(table, counted): (&TimingTable, &Counted)| {
-        let mut sorted: Vec<_> = rows_of(table, counted)
+        let mut sorted: Vec<_> = counted
+            .rows(table)
             .filter_map(|row| Some((row.submission.id?, row.submission.start.0, row.submission.duration.0)))
             .collect();
         sorted.sort_unstable();

@@ -78,7 +78,8 @@ impl Candidate {
 /// The processes with rows, those with most time first.
 fn candidates(texts: &Texts, table: &TimingTable) -> Vec<Candidate> {
     let mut candidates: BTreeMap<(Option<u32>, String), Candidate> = BTreeMap::new();
-    for (&id, &(rows, ns)) in &table.survey().processes {
+    for rows in table.provenances() {
+        let Some(id) = rows.provenance.process else { continue };
         let Some(process) = texts.get_process(id) else { continue };
         let key = match process.pid {
             Some(pid) => (Some(pid), String::new()),
@@ -88,7 +89,8 @@ fn candidates(texts: &Texts, table: &TimingTable) -> Vec<Candidate> {
         candidate.ids.insert(id);
         candidate.names.insert(process.name.clone());
         candidate.pid = process.pid;
-        candidate.rows += rows;
+        candidate.rows += rows.submissions;
+        let ns = u64::try_from(rows.total).unwrap_or(u64::MAX);
         candidate.ns = candidate.ns.saturating_add(ns);
     }
     let mut candidates: Vec<Candidate> = candidates.into_values().collect();
@@ -108,7 +110,7 @@ pub(super) fn select(input: &RunInput<'_>, table: &TimingTable, timing: Timing) 
             ),
         );
     }
-    let fingerprint = table.survey().fingerprint;
+    let fingerprint = table.fingerprint();
     let all = candidates(&input.recording.texts, table);
     let list = |candidates: &[Candidate]| {
         let mut shown: Vec<String> = candidates.iter().take(12).map(Candidate::describe).collect();

@@ -2,7 +2,7 @@
 
 use hashbrown::HashMap;
 
-use super::{Measured, TimingTable};
+use super::{Measured, Provenance, TimingTable};
 use crate::model::{LabelId, NameId, Nanos, Reason, Submission, SubmissionId, Timestamp};
 use crate::tables::Texts;
 use crate::tables::execution_points::{self, PointRow};
@@ -78,7 +78,7 @@ impl Pairing {
                 .or_insert_with(|| texts.names.intern(&execution_points::channel_name(channel))),
             None => texts.names.intern("(no channel)"),
         };
-        table.measured.push(Measured {
+        table.push(Measured {
             submission: Submission {
                 start: Timestamp(from),
                 duration: Nanos(duration),
@@ -89,10 +89,12 @@ impl Pairing {
                 channel,
                 label,
             },
-            process: None,
-            gpu: None,
-            depth: 0,
-            mapped: false,
+            provenance: Provenance {
+                process: None,
+                gpu: None,
+                depth: 0,
+                mapped: false,
+            },
         });
     }
 

@@ -2,14 +2,15 @@
 
 use std::collections::BTreeMap;
 use std::io::Read;
-use std::sync::{Mutex, OnceLock, PoisonError};
+use std::sync::{Mutex, PoisonError};
 
 use hashbrown::HashMap;
 
 use super::pairing::Pairing;
+use super::timing::{Measured, Provenance, TimingTable};
 use crate::error::{Error, Result};
 use crate::model::{
-    CommandBufferId, EncoderId, Label, LabelId, LeftOut, NameId, Nanos, Reason, Submission, SubmissionId, Timestamp,
+    CommandBufferId, EncoderId, Label, LabelId, NameId, Nanos, Reason, Submission, SubmissionId, Timestamp,
 };
 use crate::tables::encoders::EncoderRow;
 use crate::tables::execution_points::PointRow;
@@ -62,45 +63,6 @@ pub struct Seen {
     pub nodes: u64,
     /// Rows of all of them.
     pub rows: u64,
-}
-
-/// A timing table: rows = 2 × or 1 × measured + left out.
-#[derive(Debug, Clone, Default)]
-pub struct TimingTable {
-    /// Rows of the table.
-    pub rows: u64,
-    /// Submissions with a usable start and duration, in file order.
-    pub measured: Vec<Measured>,
-    /// Rows that never became a submission.
-    pub left_out: LeftOut,
-    /// A submission id column was there.
-    pub has_ids: bool,
-    /// What [`TimingTable::survey`] found.
-    pub(super) survey: OnceLock<Survey>,
-}
-
-/// All rows of a timing table, as far as they are told apart before any is chosen.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Survey {
-    /// Rows and the sum of their durations (ns) of each process.
-    pub processes: BTreeMap<ProcessId, (u64, u64)>,
-    /// Of the times and ids of all rows, in any order: two recordings hardly ever have the same.
-    pub fingerprint: u64,
-}
-
-/// A submission of any process.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Measured {
-    /// Its times, ids and (for intervals) the label of its own row.
-    pub submission: Submission,
-    /// Its process; `None`: the trace does not say.
-    pub process: Option<ProcessId>,
-    /// GPU name.
-    pub gpu: Option<NameId>,
-    /// Lane.
-    pub depth: u32,
-    /// Whether the submission map knows it; always true for intervals.
-    pub mapped: bool,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -297,12 +259,7 @@ impl RunTables {
             rows.iter_mut().for_each(|row| row.renumber(ids));
         }
         for table in [&mut self.intervals, &mut self.points].into_iter().flatten() {
-            for measured in &mut table.measured {
-                ids.name([&mut measured.submission.channel]);
-                ids.name(&mut measured.gpu);
-                ids.label([&mut measured.submission.label]);
-                ids.process(&mut measured.process);
-            }
+            table.renumber(ids);
         }
         ids.name(self.pairing.channels_mut());
         for mapping in self.map.values_mut() {
@@ -324,15 +281,18 @@ impl RunTables {
         let pairing = std::mem::take(&mut self.pairing);
         let Some(points) = &mut self.points else { return };
         pairing.finish(points);
-        for measured in &mut points.measured {
-            let mapping = measured.submission.id.and_then(|id| map.get(&id));
-            measured.mapped = mapping.is_some();
+        points.revise(|submission, before| {
+            let mapping = submission.id.and_then(|id| map.get(&id));
             if let Some(mapping) = mapping {
-                measured.submission.encoder = mapping.encoder;
-                measured.submission.command_buffer = mapping.command_buffer;
-                measured.process = mapping.process;
+                submission.encoder = mapping.encoder;
+                submission.command_buffer = mapping.command_buffer;
             }
-        }
+            Provenance {
+                process: mapping.map_or(before.process, |mapping| mapping.process),
+                mapped: mapping.is_some(),
+                ..before
+            }
+        });
     }
 }
 
@@ -350,42 +310,12 @@ impl Mapping {
 }
 
 impl TimingTable {
-    /// Looks at every row, the first time that it is called: the rows are not to change afterwards.
-    pub fn survey(&self) -> &Survey {
-        self.survey.get_or_init(|| {
-            let mut survey = Survey {
-                fingerprint: self.rows,
-                ..Survey::default()
-            };
-            let mut add = |process: Option<ProcessId>, rows: u64, ns: u64| {
-                if let Some(id) = process {
-                    let sums = survey.processes.entry(id).or_default();
-                    sums.0 += rows;
-                    sums.1 = sums.1.saturating_add(ns);
-                }
-            };
-            // Most rows are of the same process as the row before.
-            let (mut process, mut rows, mut ns) = (None, 0, 0u64);
-            for measured in &self.measured {
-                if measured.process != process {
-                    add(process, rows, ns);
-                    (process, rows, ns) = (measured.process, 0, 0);
-                }
-                rows += 1;
-                ns = ns.saturating_add(measured.submission.duration.0);
-                survey.fingerprint = survey.fingerprint.wrapping_add(fingerprint(&measured.submission));
-            }
-            add(process, rows, ns);
-            survey
-        })
-    }
-
     fn push_interval(&mut self, row: &IntervalRow, no_label: LabelId, no_channel: NameId) {
         let (Some(start), Some(duration)) = (row.start, row.duration) else {
             self.left_out.add(Reason::Invalid, 1, None);
             return;
         };
-        self.measured.push(Measured {
+        self.push(Measured {
             submission: Submission {
                 start: Timestamp(start),
                 duration: Nanos(duration),
@@ -396,25 +326,12 @@ impl TimingTable {
                 channel: row.channel.unwrap_or(no_channel),
                 label: row.label.unwrap_or(no_label),
             },
-            process: row.process,
-            gpu: row.gpu,
-            depth: row.depth,
-            mapped: true,
+            provenance: Provenance {
+                process: row.process,
+                gpu: row.gpu,
+                depth: row.depth,
+                mapped: true,
+            },
         });
     }
-}
-
-/// A number that other times or ids hardly ever give (the mixing of splitmix64): two rows are told apart, and it is
-/// reckoned for each row of a trace. Ids that are not there count as what exports write for them.
-fn fingerprint(submission: &Submission) -> u64 {
-    let id = submission.id.map_or(u64::MAX, SubmissionId::get);
-    let encoder = submission.encoder.map_or(u64::MAX, EncoderId::get);
-    [submission.start.0, submission.duration.0, id, encoder]
-        .into_iter()
-        .fold(0, |before, value| {
-            let mixed = (before ^ value).wrapping_add(0x9e37_79b9_7f4a_7c15);
-            let mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-            let mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-            mixed ^ (mixed >> 31)
-        })
 }

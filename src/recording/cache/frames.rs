@@ -84,12 +84,20 @@ impl<W: Write> FrameWriter<W> {
     }
 
     pub(super) fn rows<T: Columns<N>, const N: usize>(&mut self, rows: &[T]) -> io::Result<()> {
+        self.each_row(rows.iter().map(Columns::numbers))
+    }
+
+    /// Rows as their numbers.
+    pub(super) fn each_row<const N: usize>(
+        &mut self,
+        mut rows: impl ExactSizeIterator<Item = [u64; N]>,
+    ) -> io::Result<()> {
         self.number(rows.len() as u64)?;
         let mut block = Vec::with_capacity(BLOCK);
         let mut column = Vec::with_capacity(BLOCK);
-        for rows in rows.chunks(BLOCK) {
+        while rows.len() > 0 {
             block.clear();
-            block.extend(rows.iter().map(Columns::numbers));
+            block.extend(rows.by_ref().take(BLOCK));
             for at in 0..N {
                 column.clear();
                 column.extend(block.iter().filter_map(|numbers| numbers.get(at).copied()));
@@ -270,8 +278,20 @@ impl<R: Read> FrameReader<R> {
     }
 
     pub(super) fn rows<T: Columns<N>, const N: usize>(&mut self, known: Known) -> Result<Vec<T>, Damaged> {
-        let mut left = self.count()?;
-        let mut rows = Vec::with_capacity(left);
+        let count = self.count()?;
+        let mut rows = Vec::with_capacity(count);
+        self.each_row(count, known, |row| rows.push(row))?;
+        Ok(rows)
+    }
+
+    /// So many rows, one after the other.
+    pub(super) fn each_row<T: Columns<N>, const N: usize>(
+        &mut self,
+        count: usize,
+        known: Known,
+        mut each: impl FnMut(T),
+    ) -> Result<(), Damaged> {
+        let mut left = count;
         let mut block = vec![[0; N]; left.min(BLOCK)];
         while left > 0 {
             block.truncate(left);
@@ -286,11 +306,11 @@ impl<R: Read> FrameReader<R> {
             }
             self.at += before - values.len();
             for numbers in &block {
-                rows.push(T::from_numbers(*numbers, known).ok_or(NONSENSE)?);
+                each(T::from_numbers(*numbers, known).ok_or(NONSENSE)?);
             }
             left -= block.len();
         }
-        Ok(rows)
+        Ok(())
     }
 
     /// Nothing must be left.

@@ -5,7 +5,7 @@
 
 use super::frames::{Columns, Known};
 use crate::model::{CommandBufferId, EncoderId, Label, LabelId, NameId, Nanos, Submission, SubmissionId, Timestamp};
-use crate::recording::Measured;
+use crate::recording::{Measured, Provenance};
 use crate::tables::ProcessId;
 use crate::tables::encoders::EncoderRow;
 use crate::tables::shaders::{ShaderRow, ShaderSampleRow};
@@ -74,13 +74,13 @@ pub(super) fn flag(number: u64) -> Option<bool> {
 
 impl Columns<13> for Measured {
     fn numbers(&self) -> [u64; 13] {
-        let Measured {
-            submission,
+        let Measured { submission, provenance } = *self;
+        let Provenance {
             process,
             gpu,
             depth,
             mapped,
-        } = *self;
+        } = provenance;
         let Submission {
             start,
             duration,
@@ -136,10 +136,12 @@ impl Columns<13> for Measured {
                 channel: name(channel, known)?,
                 label: id(label, known.labels).map(LabelId)?,
             },
-            process: to_opt_process(process, known)?,
-            gpu: to_opt_name(gpu, known)?,
-            depth: u32::try_from(depth).ok()?,
-            mapped: flag(mapped)?,
+            provenance: Provenance {
+                process: to_opt_process(process, known)?,
+                gpu: to_opt_name(gpu, known)?,
+                depth: u32::try_from(depth).ok()?,
+                mapped: flag(mapped)?,
+            },
         })
     }
 }

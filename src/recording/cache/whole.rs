@@ -3,11 +3,10 @@
 //! A field that is added to a struct here does not compile until it is written and read.
 
 use std::io::{self, Write};
-use std::sync::OnceLock;
 
-use super::frames::{Damaged, FrameReader, FrameWriter, Known};
+use super::frames::{Columns, Damaged, FrameReader, FrameWriter, Known};
 use super::rows::{opt, opt_name, to_opt, to_opt_name};
-use crate::model::{LeftOut, Nanos, Note, PrivateFact, Process, Reason, Severity};
+use crate::model::{Nanos, Note, PrivateFact, Process, Reason, Severity};
 use crate::recording::pairing::Pairing;
 use crate::recording::{MERGED_NODES, Recording, RunTables, Seen, TimingTable};
 use crate::tables::Texts;
@@ -304,39 +303,29 @@ fn take_run<R: io::Read>(input: &mut FrameReader<R>, known: Known) -> Found<RunT
 }
 
 fn put_timing<W: Write>(out: &mut FrameWriter<W>, table: &TimingTable) -> Written {
-    let TimingTable {
-        rows,
-        measured,
-        left_out,
-        has_ids,
-        // It is made anew of the rows.
-        survey: _,
-    } = table;
-    out.number(*rows)?;
-    out.number(u64::from(*has_ids))?;
+    out.number(table.rows)?;
+    out.number(u64::from(table.has_ids))?;
     for reason in Reason::ALL {
-        let count = left_out.get(reason);
+        let count = table.left_out.get(reason);
         out.number(count.rows)?;
         put_opt(out, count.total.map(|total| total.0))?;
     }
-    out.rows(measured)
+    out.each_row(table.measured().map(|measured| measured.numbers()))
 }
 
 fn take_timing<R: io::Read>(input: &mut FrameReader<R>, known: Known) -> Found<TimingTable> {
     let rows = input.number()?;
     let has_ids = input.number_below(2)? == 1;
-    let mut left_out = LeftOut::default();
+    let mut table = TimingTable::default();
+    (table.rows, table.has_ids) = (rows, has_ids);
     for reason in Reason::ALL {
         let (rows, total) = (input.number()?, take_opt(input)?);
         if rows > 0 || total.is_some() {
-            left_out.add(reason, rows, total.map(Nanos));
+            table.left_out.add(reason, rows, total.map(Nanos));
         }
     }
-    Ok(TimingTable {
-        rows,
-        measured: input.rows(known)?,
-        left_out,
-        has_ids,
-        survey: OnceLock::new(),
-    })
+    let measured = input.count()?;
+    table.reserve(measured);
+    input.each_row(measured, known, |measured| table.push(measured))?;
+    Ok(table)
 }
