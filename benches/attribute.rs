@@ -85,8 +85,8 @@ fn recording(overlap: bool, seed: u64) -> Recording {
                 channel: channels[usize::try_from(below(30) / 14).expect("a small number")],
                 label: no_label,
             },
+            process: Some(process),
             provenance: Provenance {
-                process: Some(process),
                 gpu: None,
                 depth: 0,
                 mapped: true,

@@ -17,12 +17,12 @@ use std::collections::BTreeMap;
 
 use crate::error::{Error, Result};
 use crate::model::{LeftOut, NameId, Names, Nanos, Note, Reason, Submission, Timing, Trace, Window, WindowRule};
-use crate::recording::{Provenance, Recording, RunTables, TimingTable, shown};
+use crate::recording::{Recording, RunTables, TimingTable, shown};
 use crate::tables::contents::Run;
 use crate::tables::{Table, execution_points, gpu_intervals, submission_map};
 
 use context::{kernels, shader_samples, state};
-use counted::{Counted, check, of_process, without_nested};
+use counted::{Taken, check, of_process, without_nested};
 use labels::{EncoderList, Labels};
 use process::select;
 use window::{Scene, none_inside};
@@ -181,13 +181,7 @@ fn plural(count: u64, word: &str) -> String {
 }
 
 /// The GPU with most submissions; of several the first by name.
-fn foremost_gpu(provenances: &[(Provenance, u64)], names: &Names) -> Option<NameId> {
-    let mut gpus: BTreeMap<NameId, u64> = BTreeMap::new();
-    for (provenance, submissions) in provenances {
-        if let Some(gpu) = provenance.gpu {
-            *gpus.entry(gpu).or_default() += submissions;
-        }
-    }
+fn foremost_gpu(gpus: &BTreeMap<NameId, u64>, names: &Names) -> Option<NameId> {
     let most = gpus.iter().max_by_key(|(id, rows)| (**rows, Reverse(names.get(**id))));
     most.map(|(id, _)| *id)
 }
@@ -250,9 +244,8 @@ fn joined(recording: &Recording, mut run: RunTables, options: &JoinOptions, timi
             }
         });
 
-    let most_gpu = foremost_gpu(&counted.provenances(table), &texts.names);
-    let (of_all, in_order) = (matches!(counted, Counted::All), table.is_in_order());
-    let (rows_read, all_end) = (table.rows, table.last_end());
+    let most_gpu = foremost_gpu(&counted.gpus(table), &texts.names);
+    let rows_read = table.rows;
 
     let mut labels = Labels::new(texts);
     let mut names = texts.names.clone();
@@ -272,14 +265,16 @@ fn joined(recording: &Recording, mut run: RunTables, options: &JoinOptions, timi
         Timing::Points => run.points.take(),
         Timing::Live => None,
     };
-    let mut submissions = table.map_or_else(Vec::new, |table| counted.take(table));
+    let Taken {
+        mut submissions,
+        in_order,
+        mut last_end,
+    } = counted.take(table.unwrap_or_default());
     if let Some(encoders) = &mut encoder_list {
         for submission in &mut submissions {
             submission.label = encoders.label(submission);
         }
     }
-    let ends = |submissions: &[Submission]| submissions.iter().map(Submission::end).max();
-    let mut last_end = if of_all { all_end } else { ends(&submissions) };
     notes.extend(encoder_list.iter().flat_map(EncoderList::notes));
 
     let submissions_in_process = submissions.len() as u64;
@@ -313,7 +308,7 @@ fn joined(recording: &Recording, mut run: RunTables, options: &JoinOptions, timi
         });
         if outside.0 > 0 {
             left_out.add(Reason::OutsideWindow, outside.0, Some(Nanos(outside.1)));
-            last_end = ends(&submissions);
+            last_end = submissions.iter().map(Submission::end).max();
         }
     }
     let first = submissions.first().map(|submission| submission.start);

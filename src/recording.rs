@@ -14,7 +14,7 @@ mod timing;
 pub use cache::bytes as cache_bytes;
 use run::skip;
 pub use run::{RunTables, Seen};
-pub use timing::{Measured, Provenance, Rows, TimingTable};
+pub use timing::{Measured, ProcessRows, Provenance, ProvenanceRows, TimingTable};
 
 use std::collections::BTreeMap;
 use std::io::Read;

@@ -4,73 +4,124 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::plural;
 use super::process::Selection;
-use crate::model::{CrossCheck, EncoderId, LeftOut, NameId, Nanos, Note, Reason, Submission, Timing};
-use crate::recording::{Measured, Provenance, TimingTable};
+use crate::model::{CrossCheck, EncoderId, LeftOut, NameId, Nanos, Note, Reason, Submission, Timestamp, Timing};
+use crate::recording::{Measured, ProcessRows, Provenance, TimingTable};
 use crate::tables::{ProcessId, Texts};
 
 /// One tick of the 24 MHz GPU clock, rounded up: as far apart as two truncated readings of one moment can be.
 const TICK: u64 = 42;
 
 /// Which submissions of a timing table count.
-pub(super) enum Counted {
-    /// Every one, as nearly always when one process was recorded.
-    All,
-    /// Those at these places, which rise: a few bytes each, where a copy of the rows would double the memory.
-    At(Vec<u32>),
+#[derive(Default)]
+pub(super) struct Counted(Vec<Part>);
+
+/// Those of one process.
+struct Part {
+    /// Its place among the table's processes.
+    process: usize,
+    /// Numbers of its submissions, which rise; `None`: every one, as nearly always. A few bytes each, where a copy of the
+    /// rows would double the memory.
+    numbers: Option<Vec<u32>>,
+}
+
+/// A row by the place of its process and its number there.
+type Place = (usize, u32);
+
+impl Part {
+    fn numbers(&self, rows: &ProcessRows) -> impl Iterator<Item = u32> + '_ {
+        let (all, some): (_, &[u32]) = match &self.numbers {
+            None => (rows.submissions().len(), &[]),
+            Some(numbers) => (0, numbers),
+        };
+        // What has no number of 32 bits would be more than any memory holds.
+        (0..u32::try_from(all).unwrap_or(u32::MAX)).chain(some.iter().copied())
+    }
+}
+
+fn row_at(table: &TimingTable, (process, number): Place) -> Option<Measured> {
+    table.processes().get(process)?.get(usize::try_from(number).ok()?)
+}
+
+/// Submissions that count, with what is known of them.
+pub(super) struct Taken {
+    pub(super) submissions: Vec<Submission>,
+    /// Whether each starts later than the one before.
+    pub(super) in_order: bool,
+    pub(super) last_end: Option<Timestamp>,
 }
 
 impl Counted {
-    /// Their places.
-    fn places(&self, table: &TimingTable) -> impl Iterator<Item = u32> + '_ {
-        let (all, at): (_, &[u32]) = match self {
-            Counted::All => (table.submissions().len(), &[]),
-            Counted::At(places) => (0, places),
+    /// Process by process.
+    fn rows<'a>(&'a self, table: &'a TimingTable) -> impl Iterator<Item = (Place, Measured)> + 'a {
+        self.0.iter().flat_map(|part| {
+            let rows = table.processes().get(part.process);
+            let places = rows.into_iter().flat_map(|rows| part.numbers(rows));
+            let places = places.map(|number| (part.process, number));
+            places.filter_map(|place| Some((place, row_at(table, place)?)))
+        })
+    }
+
+    /// How many of them each GPU has.
+    pub(super) fn gpus(&self, table: &TimingTable) -> BTreeMap<NameId, u64> {
+        let mut gpus = BTreeMap::new();
+        let mut add = |provenance: Provenance, submissions: u64| {
+            if let Some(gpu) = provenance.gpu {
+                *gpus.entry(gpu).or_default() += submissions;
+            }
         };
-        // There are no more places than 32 bits number.
-        (0..u32::try_from(all).unwrap_or(u32::MAX)).chain(at.iter().copied())
-    }
-
-    /// They themselves.
-    fn rows<'a>(&'a self, table: &'a TimingTable) -> impl Iterator<Item = Measured> + 'a {
-        self.places(table).filter_map(|at| row_at(table, at))
-    }
-
-    /// What they have in common, with how many they are.
-    pub(super) fn provenances(&self, table: &TimingTable) -> Vec<(Provenance, u64)> {
-        let mut counts: Vec<(Provenance, u64)> = table.provenances().iter().map(|rows| (rows.provenance, 0)).collect();
-        match self {
-            Counted::All => {
-                for ((_, count), rows) in counts.iter_mut().zip(table.provenances()) {
-                    *count = rows.submissions;
-                }
-            }
-            Counted::At(places) => {
-                let of = table.provenance_places();
-                for at in places.iter().filter_map(|at| of.get(usize::try_from(*at).ok()?)) {
-                    if let Some((_, count)) = usize::try_from(*at).ok().and_then(|at| counts.get_mut(at)) {
-                        *count += 1;
-                    }
-                }
+        for part in &self.0 {
+            let Some(rows) = table.processes().get(part.process) else {
+                continue;
+            };
+            match &part.numbers {
+                None => rows
+                    .provenances()
+                    .iter()
+                    .for_each(|known| add(known.provenance, known.submissions)),
+                Some(numbers) => numbers
+                    .iter()
+                    .filter_map(|number| row_at(table, (part.process, *number)))
+                    .for_each(|row| add(row.provenance, 1)),
             }
         }
-        counts.retain(|(_, count)| *count > 0);
-        counts
+        gpus
     }
 
-    /// The submissions of a table, which are those that count from then on.
-    pub(super) fn take(self, table: TimingTable) -> Vec<Submission> {
-        let mut submissions = table.into_submissions();
-        if let Counted::At(places) = self {
-            let mut places = places.into_iter().peekable();
-            let mut at = 0;
-            // In the same memory, where a copy would need as much again.
-            submissions.retain(|_| {
-                at += 1;
-                places.next_if_eq(&(at - 1)).is_some()
-            });
-            submissions.shrink_to_fit();
+    /// They themselves; the table's others are gone.
+    pub(super) fn take(self, table: TimingTable) -> Taken {
+        let mut processes: Vec<Option<ProcessRows>> = table.into_processes().into_iter().map(Some).collect();
+        let mut taken = Taken {
+            submissions: Vec::new(),
+            in_order: true,
+            last_end: None,
+        };
+        for part in self.0 {
+            let Some(rows) = processes.get_mut(part.process).and_then(Option::take) else {
+                continue;
+            };
+            let (mut in_order, mut last_end) = (rows.is_in_order(), rows.last_end());
+            let mut submissions = rows.into_submissions();
+            if let Some(numbers) = part.numbers {
+                let mut numbers = numbers.into_iter().peekable();
+                let mut number = 0;
+                // In the same memory, where a copy would need as much again.
+                submissions.retain(|_| {
+                    number += 1;
+                    numbers.next_if_eq(&(number - 1)).is_some()
+                });
+                in_order = submissions.is_sorted_by(|a, b| a.start < b.start);
+                last_end = submissions.iter().map(Submission::end).max();
+            }
+            taken.last_end = taken.last_end.max(last_end);
+            if taken.submissions.is_empty() {
+                (taken.submissions, taken.in_order) = (submissions, in_order);
+            } else if !submissions.is_empty() {
+                taken.submissions.append(&mut submissions);
+                taken.in_order = false;
+            }
         }
-        submissions
+        taken.submissions.shrink_to_fit();
+        taken
     }
 }
 
@@ -83,10 +134,6 @@ pub(super) struct OfProcess {
     nested: bool,
 }
 
-fn row_at(table: &TimingTable, at: u32) -> Option<Measured> {
-    usize::try_from(at).ok().and_then(|at| table.at(at))
-}
-
 /// Submissions of the process with usable times; the rest is counted.
 pub(super) fn of_process(
     table: &TimingTable,
@@ -97,22 +144,53 @@ pub(super) fn of_process(
     notes: &mut Vec<Note>,
 ) -> OfProcess {
     let rows_each = if timing == Timing::Points { 2 } else { 1 };
-    let mut provenances = table.provenances().to_vec();
     // The recording's length is written in whole µs.
     let latest = recorded.map_or(u64::MAX, |length| length.0.saturating_add(1_000));
-    let is_late = |submission: &Submission| submission.end().0 > latest;
-    let places = || table.submissions().iter().zip(table.provenance_places());
+    let (mut counted, mut total, mut nested) = (Counted::default(), 0u128, false);
     let mut late = 0u64;
-    let any_late = table.last_end().is_some_and(|end| end.0 > latest);
-    for (submission, place) in places().filter(|(submission, _)| any_late && is_late(submission)) {
-        left_out.add(Reason::Invalid, rows_each, Some(submission.duration));
-        if let Some(rows) = usize::try_from(*place)
-            .ok()
-            .and_then(|place| provenances.get_mut(place))
-        {
-            rows.submissions -= 1;
-            rows.total -= u128::from(submission.duration.0);
-            late += u64::from(selection.has(rows.provenance.process));
+    for (process, rows) in table.processes().iter().enumerate() {
+        let chosen = selection.has(rows.process());
+        let mut provenances = rows.provenances().to_vec();
+        let is_late = |submission: &Submission| submission.end().0 > latest;
+        let any_late = rows.last_end().is_some_and(|end| end.0 > latest);
+        let all = rows.submissions().iter().zip(rows.places());
+        for (submission, place) in all.filter(|(submission, _)| any_late && is_late(submission)) {
+            left_out.add(Reason::Invalid, rows_each, Some(submission.duration));
+            late += u64::from(chosen);
+            if let Some(known) = usize::try_from(*place)
+                .ok()
+                .and_then(|place| provenances.get_mut(place))
+            {
+                known.submissions -= 1;
+                known.total -= u128::from(submission.duration.0);
+            }
+        }
+        for known in provenances.iter().filter(|known| known.submissions > 0) {
+            let reason = if chosen {
+                total += known.total;
+                nested |= known.provenance.depth > 0;
+                continue;
+            } else if !known.provenance.mapped {
+                Reason::NoMapping
+            } else if rows.process().is_none() {
+                Reason::NoProcess
+            } else {
+                Reason::OtherProcess
+            };
+            let total = Nanos(u64::try_from(known.total).unwrap_or(u64::MAX));
+            left_out.add(reason, rows_each * known.submissions, Some(total));
+        }
+        if chosen {
+            let in_time = || {
+                let numbered = (0u32..).zip(rows.submissions());
+                numbered
+                    .filter(|(_, submission)| !is_late(submission))
+                    .map(|(number, _)| number)
+            };
+            counted.0.push(Part {
+                process,
+                numbers: any_late.then(|| in_time().collect()),
+            });
         }
     }
     if late > 0 {
@@ -124,46 +202,8 @@ pub(super) fn of_process(
             ),
         ));
     }
-    let reason = |provenance: &Provenance| {
-        if selection.all {
-            None
-        } else if !provenance.mapped {
-            Some(Reason::NoMapping)
-        } else if provenance.process.is_none() {
-            Some(Reason::NoProcess)
-        } else if !selection.has(provenance.process) {
-            Some(Reason::OtherProcess)
-        } else {
-            None
-        }
-    };
-    let reasons: Vec<Option<Reason>> = provenances.iter().map(|rows| reason(&rows.provenance)).collect();
-    let (mut total, mut nested) = (0u128, false);
-    for (rows, reason) in provenances
-        .iter()
-        .zip(&reasons)
-        .filter(|(rows, _)| rows.submissions > 0)
-    {
-        match reason {
-            Some(reason) => {
-                let total = Nanos(u64::try_from(rows.total).unwrap_or(u64::MAX));
-                left_out.add(*reason, rows_each * rows.submissions, Some(total));
-            }
-            None => {
-                total += rows.total;
-                nested |= rows.provenance.depth > 0;
-            }
-        }
-    }
-    let counts = |place: u32| usize::try_from(place).is_ok_and(|place| matches!(reasons.get(place), Some(None)));
     OfProcess {
-        rows: if !any_late && reasons.iter().all(Option::is_none) {
-            Counted::All
-        } else {
-            let rows = (0u32..).zip(places());
-            let counted = rows.filter(|(_, (submission, place))| counts(**place) && !is_late(submission));
-            Counted::At(counted.map(|(at, _)| at).collect())
-        },
+        rows: counted,
         total: u64::try_from(total).ok(),
         nested,
     }
@@ -177,48 +217,55 @@ pub(super) fn without_nested(
     timing: Timing,
     left_out: &mut LeftOut,
 ) -> Counted {
-    let counted = of_process.rows;
+    let mut counted = of_process.rows;
     if timing == Timing::Points || !of_process.nested {
         return counted;
     }
     // One pid is one process, whatever the rows call it.
     type Key = (Option<Result<u32, ProcessId>>, NameId, EncoderId);
     let process = |id: ProcessId| texts.get_process(id).and_then(|process| process.pid).ok_or(id);
-    let key = |measured: Measured| -> Option<Key> {
+    let key = |measured: &Measured| -> Option<Key> {
         Some((
-            measured.provenance.process.map(process),
+            measured.process.map(process),
             measured.submission.channel,
             measured.submission.encoder?,
         ))
     };
     let deep: BTreeSet<Key> = counted
         .rows(table)
-        .filter(|measured| measured.provenance.depth > 0)
-        .filter_map(key)
+        .filter(|(_, measured)| measured.provenance.depth > 0)
+        .filter_map(|(_, measured)| key(&measured))
         .collect();
-    let mut groups: BTreeMap<Key, Vec<u32>> = BTreeMap::new();
-    for at in counted.places(table) {
-        if let Some(key) = row_at(table, at).and_then(key).filter(|key| deep.contains(key)) {
-            groups.entry(key).or_default().push(at);
+    let mut groups: BTreeMap<Key, Vec<Place>> = BTreeMap::new();
+    for (place, measured) in counted.rows(table) {
+        if let Some(key) = key(&measured).filter(|key| deep.contains(key)) {
+            groups.entry(key).or_default().push(place);
         }
     }
     let mut nested = BTreeSet::new();
     for group in groups.into_values() {
         mark_nested(table, group, &mut nested);
     }
-    for measured in nested.iter().filter_map(|at| row_at(table, *at)) {
+    for measured in nested.iter().filter_map(|place| row_at(table, *place)) {
         left_out.add(Reason::Nested, 1, Some(measured.submission.duration));
     }
-    if nested.is_empty() {
-        return counted;
+    for part in &mut counted.0 {
+        let process = part.process;
+        let mut own = nested.range((process, 0)..=(process, u32::MAX)).peekable();
+        if let (Some(_), Some(rows)) = (own.peek(), table.processes().get(process)) {
+            let others = part
+                .numbers(rows)
+                .filter(|number| own.next_if_eq(&&(process, *number)).is_none());
+            part.numbers = Some(others.collect());
+        }
     }
-    Counted::At(counted.places(table).filter(|at| !nested.contains(at)).collect())
+    counted
 }
 
 /// A row is nested when a row of less depth begins no later and ends no earlier. Depth by depth, with the latest
 /// end among shallower rows up to a start kept in a Fenwick tree: n log n also when everything overlaps.
-fn mark_nested(table: &TimingTable, mut group: Vec<u32>, nested: &mut BTreeSet<u32>) {
-    let span = |at: u32| {
+fn mark_nested(table: &TimingTable, mut group: Vec<Place>, nested: &mut BTreeSet<Place>) {
+    let span = |at: Place| {
         row_at(table, at).map_or((0, 0, 0), |row| {
             (row.submission.start.0, row.submission.end().0, row.provenance.depth)
         })
@@ -258,7 +305,7 @@ pub(super) fn check(intervals: (&TimingTable, &Counted), points: (&TimingTable, 
     let sorted = |(table, counted): (&TimingTable, &Counted)| {
         let mut sorted: Vec<_> = counted
             .rows(table)
-            .filter_map(|row| Some((row.submission.id?, row.submission.start.0, row.submission.duration.0)))
+            .filter_map(|(_, row)| Some((row.submission.id?, row.submission.start.0, row.submission.duration.0)))
             .collect();
         sorted.sort_unstable();
         sorted

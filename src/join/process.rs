@@ -78,8 +78,8 @@ impl Candidate {
 /// The processes with rows, those with most time first.
 fn candidates(texts: &Texts, table: &TimingTable) -> Vec<Candidate> {
     let mut candidates: BTreeMap<(Option<u32>, String), Candidate> = BTreeMap::new();
-    for rows in table.provenances() {
-        let Some(id) = rows.provenance.process else { continue };
+    for rows in table.processes() {
+        let Some(id) = rows.process() else { continue };
         let Some(process) = texts.get_process(id) else { continue };
         let key = match process.pid {
             Some(pid) => (Some(pid), String::new()),
@@ -89,9 +89,9 @@ fn candidates(texts: &Texts, table: &TimingTable) -> Vec<Candidate> {
         candidate.ids.insert(id);
         candidate.names.insert(process.name.clone());
         candidate.pid = process.pid;
-        candidate.rows += rows.submissions;
-        let ns = u64::try_from(rows.total).unwrap_or(u64::MAX);
-        candidate.ns = candidate.ns.saturating_add(ns);
+        candidate.rows += rows.submissions().len() as u64;
+        let total: u128 = rows.provenances().iter().map(|known| known.total).sum();
+        candidate.ns = candidate.ns.saturating_add(u64::try_from(total).unwrap_or(u64::MAX));
     }
     let mut candidates: Vec<Candidate> = candidates.into_values().collect();
     candidates.sort_by(|a, b| b.ns.cmp(&a.ns).then_with(|| a.process().cmp(&b.process())));

@@ -89,8 +89,8 @@ impl Pairing {
                 channel,
                 label,
             },
+            process: None,
             provenance: Provenance {
-                process: None,
                 gpu: None,
                 depth: 0,
                 mapped: false,

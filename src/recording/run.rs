@@ -281,17 +281,13 @@ impl RunTables {
         let pairing = std::mem::take(&mut self.pairing);
         let Some(points) = &mut self.points else { return };
         pairing.finish(points);
-        points.revise(|submission, before| {
+        points.map(|submission| {
             let mapping = submission.id.and_then(|id| map.get(&id));
             if let Some(mapping) = mapping {
                 submission.encoder = mapping.encoder;
                 submission.command_buffer = mapping.command_buffer;
             }
-            Provenance {
-                process: mapping.map_or(before.process, |mapping| mapping.process),
-                mapped: mapping.is_some(),
-                ..before
-            }
+            (mapping.and_then(|mapping| mapping.process), mapping.is_some())
         });
     }
 }
@@ -326,8 +322,8 @@ impl TimingTable {
                 channel: row.channel.unwrap_or(no_channel),
                 label: row.label.unwrap_or(no_label),
             },
+            process: row.process,
             provenance: Provenance {
-                process: row.process,
                 gpu: row.gpu,
                 depth: row.depth,
                 mapped: true,

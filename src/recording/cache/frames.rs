@@ -84,20 +84,24 @@ impl<W: Write> FrameWriter<W> {
     }
 
     pub(super) fn rows<T: Columns<N>, const N: usize>(&mut self, rows: &[T]) -> io::Result<()> {
-        self.each_row(rows.iter().map(Columns::numbers))
+        self.each_row(rows.len(), rows.iter().map(Columns::numbers))
     }
 
-    /// Rows as their numbers.
+    /// So many rows as their numbers.
     pub(super) fn each_row<const N: usize>(
         &mut self,
-        mut rows: impl ExactSizeIterator<Item = [u64; N]>,
+        count: usize,
+        mut rows: impl Iterator<Item = [u64; N]>,
     ) -> io::Result<()> {
-        self.number(rows.len() as u64)?;
+        self.number(count as u64)?;
         let mut block = Vec::with_capacity(BLOCK);
         let mut column = Vec::with_capacity(BLOCK);
-        while rows.len() > 0 {
+        loop {
             block.clear();
             block.extend(rows.by_ref().take(BLOCK));
+            if block.is_empty() {
+                return Ok(());
+            }
             for at in 0..N {
                 column.clear();
                 column.extend(block.iter().filter_map(|numbers| numbers.get(at).copied()));
@@ -106,7 +110,6 @@ impl<W: Write> FrameWriter<W> {
             }
             self.end_value()?;
         }
-        Ok(())
     }
 
     fn end_value(&mut self) -> io::Result<()> {

@@ -74,13 +74,11 @@ pub(super) fn flag(number: u64) -> Option<bool> {
 
 impl Columns<13> for Measured {
     fn numbers(&self) -> [u64; 13] {
-        let Measured { submission, provenance } = *self;
-        let Provenance {
+        let Measured {
+            submission,
             process,
-            gpu,
-            depth,
-            mapped,
-        } = provenance;
+            provenance: Provenance { gpu, depth, mapped },
+        } = *self;
         let Submission {
             start,
             duration,
@@ -136,8 +134,8 @@ impl Columns<13> for Measured {
                 channel: name(channel, known)?,
                 label: id(label, known.labels).map(LabelId)?,
             },
+            process: to_opt_process(process, known)?,
             provenance: Provenance {
-                process: to_opt_process(process, known)?,
                 gpu: to_opt_name(gpu, known)?,
                 depth: u32::try_from(depth).ok()?,
                 mapped: flag(mapped)?,

@@ -310,7 +310,8 @@ fn put_timing<W: Write>(out: &mut FrameWriter<W>, table: &TimingTable) -> Writte
         out.number(count.rows)?;
         put_opt(out, count.total.map(|total| total.0))?;
     }
-    out.each_row(table.measured().map(|measured| measured.numbers()))
+    let submissions = table.processes().iter().map(|rows| rows.submissions().len()).sum();
+    out.each_row(submissions, table.measured().map(|measured| measured.numbers()))
 }
 
 fn take_timing<R: io::Read>(input: &mut FrameReader<R>, known: Known) -> Found<TimingTable> {
@@ -325,7 +326,6 @@ fn take_timing<R: io::Read>(input: &mut FrameReader<R>, known: Known) -> Found<T
         }
     }
     let measured = input.count()?;
-    table.reserve(measured);
     input.each_row(measured, known, |measured| table.push(measured))?;
     Ok(table)
 }
