@@ -22,6 +22,7 @@ mod values;
 
 use std::io::{self, IsTerminal, Write};
 use std::process::ExitCode;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use clap::{Parser, Subcommand, ValueEnum};
 
@@ -169,6 +170,12 @@ struct Console {
     verbose: bool,
 }
 
+/// Whether Ctrl-C ended this process.
+static INTERRUPTED: AtomicBool = AtomicBool::new(false);
+
+/// The exit status of a program that SIGINT ended, as shells have it.
+const INTERRUPTED_STATUS: u8 = 130;
+
 /// Runs the command line.
 pub fn main() -> ExitCode {
     std::panic::set_hook(Box::new(|info| {
@@ -183,8 +190,9 @@ pub fn main() -> ExitCode {
         if live::interrupted() {
             return;
         }
+        INTERRUPTED.store(true, Ordering::SeqCst);
         crate::xctrace::end_children();
-        std::process::exit(130);
+        std::process::exit(INTERRUPTED_STATUS.into());
     });
     let args = match Args::try_parse() {
         Ok(args) => args,
@@ -221,6 +229,11 @@ pub fn main() -> ExitCode {
     };
     match std::panic::catch_unwind(std::panic::AssertUnwindSafe(work)) {
         Ok(Ok(status)) | Ok(Err(Stop::ClosedPipe(status))) => status.code(),
+        // The export that was ended failed of that: whoever asked for it knows, and the children are gone either way.
+        Ok(Err(Stop::Failed(_))) if INTERRUPTED.load(Ordering::SeqCst) => {
+            crate::xctrace::end_children();
+            ExitCode::from(INTERRUPTED_STATUS)
+        }
         Ok(Err(Stop::Failed(error))) => {
             print_error(&error);
             ExitCode::from(2)

@@ -5,13 +5,15 @@
 //! few things of GPU and lane by the million: each of these is kept once, as a [`Provenance`], and a row has its place. In
 //! which order rows of different processes came is not kept, since a trace is in the order of time.
 
+use std::fmt;
+
 use hashbrown::HashMap;
 
 use crate::model::{EncoderId, LeftOut, NameId, Submission, SubmissionId, Timestamp};
 use crate::tables::{ProcessId, Renumbered};
 
 /// A timing table: rows = 2 × or 1 × measured + left out.
-#[derive(Debug, Clone, Default)]
+#[derive(Clone, Default)]
 pub struct TimingTable {
     /// Rows of the table.
     pub rows: u64,
@@ -50,7 +52,7 @@ pub struct Provenance {
 }
 
 /// The rows of one process.
-#[derive(Debug, Clone, Default)]
+#[derive(Clone, Default)]
 pub struct ProcessRows {
     process: Option<ProcessId>,
     submissions: Vec<Submission>,
@@ -170,6 +172,32 @@ impl TimingTable {
             rows.renumber(ids);
             self.index.insert(rows.process, at);
         }
+    }
+}
+
+// What serves looking up is left out of both: it depends on the way here, and the rows do not.
+impl fmt::Debug for TimingTable {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("TimingTable")
+            .field("rows", &self.rows)
+            .field("left_out", &self.left_out)
+            .field("has_ids", &self.has_ids)
+            .field("processes", &self.processes)
+            .finish_non_exhaustive()
+    }
+}
+
+impl fmt::Debug for ProcessRows {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("ProcessRows")
+            .field("process", &self.process)
+            .field("submissions", &self.submissions)
+            .field("places", &self.places)
+            .field("provenances", &self.provenances)
+            .field("fingerprint", &self.fingerprint)
+            .field("last_end", &self.last_end)
+            .field("unordered", &self.unordered)
+            .finish_non_exhaustive()
     }
 }
 
