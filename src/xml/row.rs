@@ -201,7 +201,7 @@ impl<'a> Cell<'a> {
         let mut text = String::new();
         self.push_text(&mut text);
         if matches!(self.kind(), CellKind::Composite) {
-            return folded(&text);
+            return folded(text);
         }
         text
     }
@@ -229,7 +229,18 @@ impl<'a> Cell<'a> {
 }
 
 /// Words with one blank between them.
-fn folded(text: &str) -> String {
+fn folded(text: String) -> String {
+    // Nearly always they are so already.
+    let mut before = b' ';
+    let is_folded = text.bytes().all(|byte| {
+        let blank = byte == b' ';
+        let same = byte.is_ascii_graphic() || (blank && before != b' ');
+        before = byte;
+        same
+    });
+    if is_folded && before != b' ' {
+        return text;
+    }
     let mut out = String::with_capacity(text.len());
     for word in text.split_whitespace() {
         if !out.is_empty() {

@@ -2,10 +2,13 @@
 //! their order.
 //!
 //! Each block is a piece of the document ([`super::segments`]): read first without what is before it, then, in their
-//! order, joined to it, then made into whatever the caller wants. Cutting looks for closing tags of rows only, so a comment
-//! or an attribute can deceive it; then a block does not read, and as with anything else that is wrong the whole input is to
-//! be read by one thread, which words the error if there is one. So nothing here says what is wrong. Where the table ends is
-//! seen by whoever reads that block; what was cut behind it is put back.
+//! order, joined to it, then made into whatever the caller wants, and that is taken in their order. Nobody waits for a turn:
+//! who has read a block before those in front of it are joined leaves it to whoever joins the last of them, and goes on.
+//!
+//! Cutting looks for closing tags of rows only, so a comment or an attribute can deceive it; then a block does not read, and
+//! as with anything else that is wrong the whole input is to be read by one thread, which words the error if there is one. So
+//! nothing here says what is wrong. Where the table ends is seen by whoever reads that block; what was cut behind it is put
+//! back.
 
 use std::collections::BTreeMap;
 use std::io::{self, BufRead, Read};
@@ -17,7 +20,7 @@ use memchr::memmem;
 use super::bounded::Bounded;
 use super::cells::{Cells, Counted};
 use super::ids::Value;
-use super::segments::{Earlier, References, Segment, Unresolved, resolved};
+use super::segments::{Earlier, Piece, References, Segment, Unresolved, resolved};
 use super::{ExportReader, MAX_PART_BYTES, Place, Row, Schema};
 
 /// How a table is read by several threads.
@@ -77,9 +80,8 @@ impl From<Unresolved> for NotSplit {
 
 impl<R: Read + Send> ExportReader<R> {
     /// Reads the rows of the table from here on, as far as whole blocks of them can be cut, on several threads, and tells
-    /// how many rows that were. Each thread cuts its next block itself, so that it reads what is near it still; `parse`
-    /// makes something of each block, several at once; `take` gets that, one after the other in the order of the document.
-    /// Both are called on any thread. What is left of the table is to be read as ever.
+    /// how many rows that were. `parse` makes something of each block, several at once; `take` gets that, one after the
+    /// other in the order of the document. Both are called on any thread. What is left of the table is to be read as ever.
     ///
     /// # Errors
     /// [`NotSplit`] when `parse` gives nothing, and for whatever is wrong or unusual; nothing that this reader gives
@@ -105,8 +107,21 @@ impl<R: Read + Send> ExportReader<R> {
         self.cells.references = References::to(earlier.clone());
         let input = self.reader.get_mut();
         let line = Line {
+            bytes: blocks.bytes,
+            most_left: blocks.threads,
+            keep_all: self.cells.keep_all,
+            spare: Mutex::default(),
+            cutter: Mutex::new(Cutter {
+                rest: input.take_rest(),
+                at: 0,
+                input,
+                ended: false,
+                cut: 0,
+                bytes: 0,
+            }),
             order: Mutex::new(Order {
                 next: 0,
+                left: BTreeMap::new(),
                 earlier,
                 counted,
                 ended: false,
@@ -114,25 +129,21 @@ impl<R: Read + Send> ExportReader<R> {
                 failed: false,
             }),
             turn: Condvar::new(),
-            cutter: Mutex::new(Cutter {
-                rest: input.take_rest(),
-                input,
-                ended: false,
-                cut: 0,
-                bytes: 0,
-            }),
         };
-        let taking = Mutex::new(Taking {
-            next: 0,
-            early: BTreeMap::new(),
-            rows: 0,
-            take,
-        });
+        let taking = Taking {
+            made: Mutex::new(Made {
+                next: 0,
+                early: BTreeMap::new(),
+                rows: 0,
+                taken: false,
+            }),
+            take: Mutex::new(take),
+            most_early: EARLY * blocks.threads,
+        };
         let work = Work {
             template: &self.cells,
             schema: &schema,
             line: &line,
-            bytes: blocks.bytes,
             parse: &parse,
             taking: &taking,
         };
@@ -149,25 +160,50 @@ impl<R: Read + Send> ExportReader<R> {
         if order.failed {
             return Err(NotSplit);
         }
-        let mut rest = order.behind.into_values().collect::<Vec<_>>().concat();
+        let mut behind = order.behind;
+        // Behind the end of the table some were read in vain.
+        let left = order.left.into_values().map(|read| read.block);
+        behind.extend(left.map(|block| (block.number, block.bytes().to_vec())));
+        let mut rest = behind.into_values().collect::<Vec<_>>().concat();
         let bytes = cutter.bytes - rest.len();
-        rest.extend_from_slice(&cutter.rest);
+        rest.extend_from_slice(cutter.rest.get(cutter.at..).unwrap_or_default());
         // The bytes are gone from the buffer; this counts them.
         self.reader.stream().consume(bytes);
         self.reader.get_mut().put_back(rest);
         self.cells.references = References::to(order.earlier);
         self.cells.add(order.counted);
-        let rows = taking.into_inner().unwrap_or_else(PoisonError::into_inner).rows;
+        let rows = taking.made.into_inner().unwrap_or_else(PoisonError::into_inner).rows;
         self.row += rows;
         Ok(rows)
+    }
+}
+
+/// What was made of so many blocks for each thread may wait for what is before it; who makes more waits, since memory would
+/// grow.
+const EARLY: usize = 4;
+
+/// Whole rows.
+struct Block {
+    /// From 0, in the order of the document.
+    number: usize,
+    /// Begins with them.
+    buffer: Vec<u8>,
+    /// How many bytes they are.
+    end: usize,
+}
+
+impl Block {
+    fn bytes(&self) -> &[u8] {
+        self.buffer.get(..self.end).unwrap_or_default()
     }
 }
 
 /// Cuts blocks of whole rows.
 struct Cutter<'a, R> {
     input: &'a mut Bounded<R>,
-    /// What was read behind the last block.
+    /// What was read behind the last block, from `at` on.
     rest: Vec<u8>,
+    at: usize,
     /// No whole row follows that can be told apart.
     ended: bool,
     /// Blocks so far.
@@ -177,36 +213,43 @@ struct Cutter<'a, R> {
 }
 
 impl<R: Read> Cutter<'_, R> {
-    /// The number of the next block and its length: about `bytes` of whole rows, at the beginning of `buffer`. The table
-    /// may end in it: to look for that here would be to read everything once more.
-    fn next(&mut self, bytes: usize, buffer: &mut Vec<u8>) -> Option<(usize, usize)> {
-        if self.ended {
-            return None;
-        }
-        let (mut bytes, mut end) = (bytes, self.rest.len());
-        buffer.resize(buffer.len().max(end), 0);
-        buffer.get_mut(..end)?.copy_from_slice(&self.rest);
-        loop {
-            end = self.input.read_on(buffer, end, bytes.max(end));
-            let more = end >= bytes;
-            let read = buffer.get(..end).unwrap_or_default();
-            let within = read.get(..bytes).unwrap_or(read);
-            if let Some(at) = memmem::rfind(within, ROW_END) {
-                self.ended = !more;
-                let rows = at + ROW_END.len();
+    /// The next block, of about `bytes`, in the memory of `buffer`. The table may end in it: to look for that here would be
+    /// to read everything once more.
+    fn next(&mut self, mut bytes: usize, mut buffer: Vec<u8>) -> Option<Block> {
+        while !self.ended {
+            let rest = self.rest.get(self.at..).unwrap_or_default();
+            let here = rest.len().min(bytes);
+            buffer.resize(buffer.len().max(here), 0);
+            buffer.get_mut(..here)?.copy_from_slice(rest.get(..here)?);
+            let all_here = rest.len() >= bytes;
+            let end = if all_here {
+                here
+            } else {
+                self.input.read_on(&mut buffer, here, bytes)
+            };
+            let (more, read) = (end >= bytes, buffer.get(..end)?);
+            let rows = memmem::rfind(read, ROW_END).map(|at| at + ROW_END.len());
+            if all_here {
+                self.at += rows.unwrap_or(0);
+            } else {
+                self.at = 0;
                 self.rest.clear();
-                self.rest.extend_from_slice(read.get(rows..).unwrap_or_default());
+                self.rest.extend_from_slice(read.get(rows.unwrap_or(0)..)?);
+            }
+            if let Some(rows) = rows {
+                self.ended = !more;
                 self.cut += 1;
                 self.bytes += rows;
-                return Some((self.cut - 1, rows));
+                return Some(Block {
+                    number: self.cut - 1,
+                    buffer,
+                    end: rows,
+                });
             }
-            if !more || bytes as u64 > MAX_PART_BYTES {
-                self.ended = true;
-                self.rest = read.to_vec();
-                return None;
-            }
+            self.ended = !more || bytes as u64 > MAX_PART_BYTES;
             bytes += bytes.max(1024);
         }
+        None
     }
 }
 
@@ -226,36 +269,94 @@ impl<R> Drop for Watched<'_, '_, R> {
 
 /// What was made of blocks, on its way to whoever takes it in their order.
 struct Taking<P, T> {
+    made: Mutex<Made<P>>,
+    take: Mutex<T>,
+    most_early: usize,
+}
+
+struct Made<P> {
     /// The block that is taken next.
     next: usize,
     /// What was made before its turn.
     early: BTreeMap<usize, P>,
     rows: u64,
-    take: T,
+    /// Somebody is taking, and goes on as long as there is something.
+    taken: bool,
 }
 
 impl<P, T: FnMut(P)> Taking<P, T> {
-    fn add(&mut self, number: usize, rows: u64, part: P) {
-        self.rows += rows;
-        self.early.insert(number, part);
-        while let Some(part) = self.early.remove(&self.next) {
-            (self.take)(part);
-            self.next += 1;
+    fn add(&self, number: usize, rows: u64, part: P) {
+        let mut made = lock(&self.made);
+        made.rows += rows;
+        made.early.insert(number, part);
+        if made.taken {
+            let many = made.early.len() > self.most_early;
+            drop(made);
+            if many {
+                // For as long as one more is taken.
+                drop(lock(&self.take));
+            }
+            return;
         }
+        made.taken = true;
+        loop {
+            let next = made.next;
+            let Some(part) = made.early.remove(&next) else { break };
+            made.next += 1;
+            drop(made);
+            lock(&self.take)(part);
+            made = lock(&self.made);
+        }
+        made.taken = false;
     }
 }
 
 /// Where the threads meet.
 struct Line<'a, R> {
+    /// About how many bytes a block has.
+    bytes: usize,
+    /// How many blocks may be left for their turn.
+    most_left: usize,
+    keep_all: bool,
+    spare: Mutex<Spare>,
     cutter: Mutex<Cutter<'a, R>>,
     order: Mutex<Order>,
-    /// It is the next block's turn.
+    /// Fewer are left, or it is another block's turn.
     turn: Condvar,
+}
+
+/// Memory of blocks that are done with: as large as it is, it would come from the system and go back each time.
+#[derive(Default)]
+struct Spare {
+    buffers: Vec<Vec<u8>>,
+    values: Vec<Vec<Value>>,
+}
+
+/// A block that was read without what is before it.
+struct ReadBlock {
+    block: Block,
+    /// How many bytes follow its last row, of those that are no row any more.
+    behind: usize,
+    rows: u64,
+    values: Vec<Value>,
+    piece: Piece,
+    counted: Counted,
+}
+
+/// A block that was joined to those before it.
+struct JoinedBlock {
+    number: usize,
+    rows: u64,
+    values: Vec<Value>,
+    segment: Arc<Segment>,
+    imports: Vec<Value>,
 }
 
 struct Order {
     /// The block whose turn it is to be joined to those before.
     next: usize,
+    /// Those that were read before their turn.
+    left: BTreeMap<usize, ReadBlock>,
     earlier: Earlier,
     counted: Counted,
     /// The table ended inside a block.
@@ -265,59 +366,89 @@ struct Order {
     failed: bool,
 }
 
+impl Order {
+    /// Joins the block whose turn it is.
+    fn join(&mut self, read: ReadBlock, keep_all: bool) -> Result<(JoinedBlock, Vec<u8>), NotSplit> {
+        let bytes = read.block.bytes();
+        let (_, behind) = bytes.split_at_checked(bytes.len() - read.behind).ok_or(NotSplit)?;
+        let ends = !behind.is_empty();
+        if ends && !behind.trim_ascii_start().starts_with(NODE_END) {
+            return Err(NotSplit);
+        }
+        let (segment, imports) = read.piece.resolve(&self.earlier)?;
+        let (largest, all) = segment.pool.sizes();
+        let counted = Counted {
+            full_bytes: all,
+            ..read.counted
+        };
+        self.counted = self.counted.with(counted, largest, keep_all).ok_or(NotSplit)?;
+        let segment = Arc::new(segment);
+        if !self.earlier.push(&segment) {
+            return Err(NotSplit);
+        }
+        self.next += 1;
+        if ends {
+            self.ended = true;
+            self.behind.insert(read.block.number, behind.to_vec());
+        }
+        let joined = JoinedBlock {
+            number: read.block.number,
+            rows: read.rows,
+            values: read.values,
+            segment,
+            imports,
+        };
+        Ok((joined, read.block.buffer))
+    }
+}
+
+impl<R: Read> Line<'_, R> {
+    /// The next block. Whoever asks cuts it, so that it is near when it is read.
+    fn next_block(&self) -> Option<Block> {
+        let buffer = lock(&self.spare).buffers.pop().unwrap_or_default();
+        lock(&self.cutter).next(self.bytes, buffer)
+    }
+}
+
 impl<R> Line<'_, R> {
     fn fail(&self) {
         lock(&self.order).failed = true;
         self.turn.notify_all();
     }
 
-    /// Joins a block to those before it, once they are; its reader gets to know them. `behind`: how many bytes follow its
-    /// last row, of those that are no row any more. `None`: the table ended in an earlier block.
-    fn join(&self, number: usize, block: &[u8], behind: usize, cells: &mut Cells) -> Result<Option<Joined>, NotSplit> {
+    /// Joins a block to those before it, and those behind it that wait for that; when it is not its turn yet, it is left for
+    /// whoever reads the one before. What was joined then is known to `references`. `None`: the table ended before this
+    /// block.
+    fn hand_in(&self, read: ReadBlock, references: &mut References) -> Result<Option<Vec<JoinedBlock>>, NotSplit> {
         let mut order = lock(&self.order);
-        while order.next != number && !order.failed && !order.ended {
+        while order.next != read.block.number && order.left.len() >= self.most_left && !order.failed && !order.ended {
             order = self.turn.wait(order).unwrap_or_else(PoisonError::into_inner);
         }
         if order.failed {
             return Err(NotSplit);
         }
-        if order.ended {
-            order.behind.insert(number, block.to_vec());
-            return Ok(None);
+        order.left.insert(read.block.number, read);
+        let (mut joined, mut buffers) = (Vec::new(), Vec::new());
+        while !order.ended {
+            let next = order.next;
+            let Some(read) = order.left.remove(&next) else { break };
+            let (block, buffer) = order.join(read, self.keep_all)?;
+            joined.push(block);
+            buffers.push(buffer);
         }
-        let (_, behind) = block.split_at_checked(block.len() - behind).ok_or(NotSplit)?;
-        let ends = !behind.is_empty();
-        if ends && !behind.trim_ascii_start().starts_with(NODE_END) {
-            return Err(NotSplit);
-        }
-        let (piece, counted) = cells.take_piece();
-        let (segment, imports) = piece.resolve(&order.earlier)?;
-        let (largest, all) = segment.pool.sizes();
-        let counted = Counted {
-            full_bytes: all,
-            ..counted
-        };
-        order.counted = order.counted.with(counted, largest, cells.keep_all).ok_or(NotSplit)?;
-        let segment = Arc::new(segment);
-        if !order.earlier.push(&segment) {
-            return Err(NotSplit);
-        }
-        cells.references.catch_up(&order.earlier);
-        order.next += 1;
-        if ends {
-            order.ended = true;
-            order.behind.insert(number, behind.to_vec());
-        }
+        references.catch_up(&order.earlier);
+        let ended = order.ended;
         drop(order);
-        self.turn.notify_all();
-        if ends {
+        if !joined.is_empty() {
+            self.turn.notify_all();
+        }
+        lock(&self.spare).buffers.append(&mut buffers);
+        if ended {
             lock(&self.cutter).ended = true;
         }
-        Ok(Some((segment, imports)))
+        Ok((!ended || !joined.is_empty()).then_some(joined))
     }
 }
-
-type Joined = (Arc<Segment>, Vec<Value>);
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
@@ -329,10 +460,8 @@ struct Work<'a, 'r, R, F, P, T> {
     template: &'a Cells,
     schema: &'a Schema,
     line: &'a Line<'r, R>,
-    /// About how many a block has.
-    bytes: usize,
     parse: &'a F,
-    taking: &'a Mutex<Taking<P, T>>,
+    taking: &'a Taking<P, T>,
 }
 
 impl<R: Read, F, P, T> Work<'_, '_, R, F, P, T>
@@ -345,30 +474,52 @@ where
         let mut cells = self.template.clone();
         cells.references = cells.references.across_gaps();
         let mut reader = ExportReader::of_rows(cells, self.schema.clone());
-        let (mut buffer, mut values) = (Vec::new(), Vec::new());
-        loop {
-            let next = lock(&self.line.cutter).next(self.bytes, &mut buffer);
-            let Some((number, end)) = next else { return };
-            reader.begin_rows(buffer, end);
-            let (rows, behind) = read_rows(&mut reader, &mut values);
-            buffer = reader.take_buffer();
-            let block = buffer.get(..end).unwrap_or_default();
-            let made = match self.line.join(number, block, behind, &mut reader.cells) {
-                Ok(Some(joined)) => self.make(joined, &mut values),
+        while let Some(block) = self.line.next_block() {
+            let read = self.read(&mut reader, block);
+            let joined = match self.line.hand_in(read, &mut reader.cells.references) {
+                Ok(Some(joined)) => joined,
                 Ok(None) => return,
-                Err(NotSplit) => Err(NotSplit),
-            };
-            match made {
-                Ok(part) => lock(self.taking).add(number, rows, part),
                 Err(NotSplit) => return self.line.fail(),
+            };
+            for block in joined {
+                if self.make(block).is_err() {
+                    return self.line.fail();
+                }
             }
         }
     }
 
-    /// Has something made of a block that was joined.
-    fn make(&self, (segment, imports): Joined, values: &mut [Value]) -> Result<P, NotSplit> {
+    fn read(&self, reader: &mut ExportReader<io::Empty>, block: Block) -> ReadBlock {
+        let Block { number, buffer, end } = block;
+        let mut values = lock(&self.line.spare).values.pop().unwrap_or_default();
+        reader.begin_rows(buffer, end);
+        let (rows, behind) = read_rows(reader, &mut values);
+        let (piece, counted) = reader.cells.take_piece();
+        ReadBlock {
+            block: Block {
+                number,
+                buffer: reader.take_buffer(),
+                end,
+            },
+            behind,
+            rows,
+            values,
+            piece,
+            counted,
+        }
+    }
+
+    /// Has something made of a block that was joined, and taken when it is its turn.
+    fn make(&self, joined: JoinedBlock) -> Result<(), NotSplit> {
+        let JoinedBlock {
+            number,
+            rows,
+            mut values,
+            segment,
+            imports,
+        } = joined;
         if !imports.is_empty() {
-            for value in &mut *values {
+            for value in &mut values {
                 *value = resolved(&imports, *value);
             }
         }
@@ -377,7 +528,10 @@ where
             segment: &segment,
             values: values.chunks(self.schema.columns.len()),
         };
-        (self.parse)(&mut block).ok_or(NotSplit)
+        let part = (self.parse)(&mut block).ok_or(NotSplit)?;
+        lock(&self.line.spare).values.push(values);
+        self.taking.add(number, rows, part);
+        Ok(())
     }
 }
 
