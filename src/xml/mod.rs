@@ -195,6 +195,7 @@ impl<R: Read> ExportReader<R> {
                 Place::AtSchema => {
                     let schema = self.read_schema()?;
                     self.schema = Some(schema);
+                    self.cells.repeats.forget();
                     self.row = 0;
                     self.place = Place::InNode;
                     if let Scanner::On { wait, missed } = &mut self.scanner {

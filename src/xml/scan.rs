@@ -16,6 +16,7 @@ use super::bounded::BUFFER;
 use super::cells::{Cells, GUESSES, MAX_NAMES_BYTES};
 use super::ids::{Tag, Value};
 use super::names;
+use super::repeats::Streak;
 use super::{Schema, unescaped};
 
 /// Real cells nest four deep.
@@ -79,24 +80,41 @@ impl Cells {
     }
 
     fn scan_cells(&mut self, input: &mut Cursor<'_>, schema: &Schema) -> Result<(), Stop> {
-        for (at, column) in schema.columns.iter().enumerate() {
-            let value = if let Some(value) = self.scan_repeated(input, GUESSES + at, column.tag, 1)? {
-                value
+        let mut streak = Streak::default();
+        while let Some(column) = schema.columns.get(self.row.len()) {
+            let (place, begin) = (GUESSES + self.row.len(), input.rest);
+            if let Some((run, behind)) = self.repeats.run(place, begin) {
+                self.tag_bytes += run.tag_bytes();
+                let known = self.row.len();
+                self.row.extend_from_slice(&run.values);
+                input.rest = behind;
+                streak.end(&mut self.repeats, begin, self.row.get(..known).unwrap_or_default());
+                continue;
+            }
+            let (value, repeated) = if let Some(found) = self.scan_repeated(input, place, column.tag, 1)? {
+                found
             } else if input.eat(b"<sentinel/>") {
                 self.tag_bytes += SENTINEL_BYTES;
-                Value::NULL
+                (Value::NULL, false)
             } else if column.kind == "any" {
                 let tag = self.scan_name(input)?;
-                self.scan_element(input, tag, 1)?.ok_or(Stop::Odd)?
+                (self.scan_element(input, tag, 1)?.ok_or(Stop::Odd)?, false)
             } else {
                 return Err(input.stop());
             };
+            if repeated {
+                streak.goes_on(place, begin, self.row.len());
+            } else {
+                streak.end(&mut self.repeats, begin, &self.row);
+            }
             self.row.push(value);
         }
+        streak.end(&mut self.repeats, input.rest, &self.row);
         input.expect(b"</row>")
     }
 
-    /// As [`Cells::scan_element`], quicker when the last element at this place was a reference to the same.
+    /// As [`Cells::scan_element`], quicker when the last element at this place was a reference to the same; the second part
+    /// says whether it was.
     #[inline(always)]
     fn scan_repeated(
         &mut self,
@@ -104,23 +122,23 @@ impl Cells {
         place: usize,
         tag: Tag,
         depth: usize,
-    ) -> Result<Option<Value>, Stop> {
+    ) -> Result<Option<(Value, bool)>, Stop> {
         let name = self.names.get(names::index(tag)).ok_or(Stop::Odd)?;
         let begin = input.rest.len();
         let Some(rest) = name.reference.strip(input.rest) else {
-            return self.scan_element(input, tag, depth);
+            return Ok(self.scan_element(input, tag, depth)?.map(|value| (value, false)));
         };
         if let Some((value, behind)) = self.repeats.get(place, tag, rest) {
             input.rest = behind;
             // Without `<` and `/>`.
             self.tag_bytes += (begin - behind.len() - 3) as u64;
-            return Ok(Some(value));
+            return Ok(Some((value, true)));
         }
         let value = self.scan_element(input, tag, depth)?;
         if let Some(value) = value {
             self.repeats.set(place, tag, rest, rest.len() - input.rest.len(), value);
         }
-        Ok(value)
+        Ok(value.map(|value| (value, false)))
     }
 
     /// An element of this name, to the end of its closing tag; `None`, and nothing was read, when something else is next.
@@ -199,20 +217,40 @@ impl Cells {
             return Err(Stop::Odd);
         }
         let children_from = self.scratch.len();
-        let mut place = 8 * names::index(tag);
-        while input.begins_element()? {
-            let (value, kept) = if input.eat(b"<sentinel/>") {
+        let mut number = 8 * names::index(tag);
+        let mut streak = Streak::default();
+        loop {
+            let (place, begin) = (number % GUESSES, input.rest);
+            if keep && let Some((run, behind)) = self.repeats.run(place, begin) {
+                self.tag_bytes += run.tag_bytes();
+                let known = self.scratch.len();
+                self.scratch.extend_from_slice(&run.values);
+                number += run.elements;
+                input.rest = behind;
+                streak.end(&mut self.repeats, begin, self.scratch.get(..known).unwrap_or_default());
+                continue;
+            }
+            if !input.begins_element()? {
+                break;
+            }
+            let (value, kept, repeated) = if input.eat(b"<sentinel/>") {
                 self.tag_bytes += SENTINEL_BYTES;
-                (Value::NULL, true)
+                (Value::NULL, true, false)
             } else {
-                let (tag, value) = self.scan_child(input, place, depth + 1)?;
-                (value, self.keeps(tag))
+                let (tag, value, repeated) = self.scan_child(input, place, depth + 1)?;
+                (value, self.keeps(tag), repeated)
             };
-            place += 1;
+            number += 1;
+            if repeated && keep {
+                streak.goes_on(place, begin, self.scratch.len());
+            } else {
+                streak.end(&mut self.repeats, begin, &self.scratch);
+            }
             if keep && (kept || value == Value::NULL) {
                 self.scratch.push(value);
             }
         }
+        streak.end(&mut self.repeats, input.rest, &self.scratch);
         let value = if keep {
             let shown = self.wanted(tag, shown)?;
             self.composite(tag, children_from, shown.as_deref(), "")
@@ -264,19 +302,18 @@ impl Cells {
 
     /// A child: mostly of the name that the child at the same place of the last such element had.
     #[inline]
-    fn scan_child(&mut self, input: &mut Cursor<'_>, place: usize, depth: usize) -> Result<(Tag, Value), Stop> {
-        let place = place % GUESSES;
+    fn scan_child(&mut self, input: &mut Cursor<'_>, place: usize, depth: usize) -> Result<(Tag, Value, bool), Stop> {
         if let Some(Some(tag)) = self.guesses.get(place).copied()
-            && let Some(value) = self.scan_repeated(input, place, tag, depth)?
+            && let Some((value, repeated)) = self.scan_repeated(input, place, tag, depth)?
         {
-            return Ok((tag, value));
+            return Ok((tag, value, repeated));
         }
         let tag = self.scan_name(input)?;
         if let Some(guess) = self.guesses.get_mut(place) {
             *guess = Some(tag);
         }
         let value = self.scan_element(input, tag, depth)?.ok_or(Stop::Odd)?;
-        Ok((tag, value))
+        Ok((tag, value, false))
     }
 
     /// The name of the element that is next, if the document had it before.
