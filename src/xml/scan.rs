@@ -126,7 +126,8 @@ impl Cells {
         let name = self.names.get(names::index(tag)).ok_or(Stop::Odd)?;
         let begin = input.rest.len();
         let Some(rest) = name.reference.strip(input.rest) else {
-            return Ok(self.scan_element(input, tag, depth)?.map(|value| (value, false)));
+            let value = self.scan_definition(input, tag, depth)?;
+            return Ok(value.map(|value| (value, false)));
         };
         if let Some((value, behind)) = self.repeats.get(place, tag, rest) {
             input.rest = behind;
@@ -134,31 +135,41 @@ impl Cells {
             self.tag_bytes += (begin - behind.len() - 3) as u64;
             return Ok(Some((value, true)));
         }
-        let value = self.scan_element(input, tag, depth)?;
-        if let Some(value) = value {
-            self.repeats.set(place, tag, rest, rest.len() - input.rest.len(), value);
-        }
-        Ok(value.map(|value| (value, false)))
+        let value = self.scan_reference(input, tag, rest)?;
+        self.repeats.set(place, tag, rest, rest.len() - input.rest.len(), value);
+        Ok(Some((value, false)))
     }
 
     /// An element of this name, to the end of its closing tag; `None`, and nothing was read, when something else is next.
     fn scan_element(&mut self, input: &mut Cursor<'_>, tag: Tag, depth: usize) -> Result<Option<Value>, Stop> {
         let name = self.names.get(names::index(tag)).ok_or(Stop::Odd)?;
+        match name.reference.strip(input.rest) {
+            Some(rest) => self.scan_reference(input, tag, rest).map(Some),
+            None => self.scan_definition(input, tag, depth),
+        }
+    }
+
+    /// A reference, of which `rest` is behind `<name ref="`.
+    fn scan_reference<'a>(&mut self, input: &mut Cursor<'a>, tag: Tag, rest: &'a [u8]) -> Result<Value, Stop> {
+        let begin = input.rest.len();
+        input.rest = rest;
+        let id = input.id()?;
+        // What is between the brackets.
+        self.tag_bytes += (begin - input.rest.len() - 1) as u64;
+        input.expect(b"/>")?;
+        if !self.keeps(tag) {
+            return Ok(Value::UNDEFINED);
+        }
+        let value = self.value_of(tag, id);
+        let fits = value.tag() == tag && value != Value::UNDEFINED || value == Value::NULL;
+        if fits { Ok(value) } else { Err(Stop::Odd) }
+    }
+
+    /// As [`Cells::scan_element`], of an element that is no reference.
+    fn scan_definition(&mut self, input: &mut Cursor<'_>, tag: Tag, depth: usize) -> Result<Option<Value>, Stop> {
+        let name = self.names.get(names::index(tag)).ok_or(Stop::Odd)?;
         let keep = name.keep;
         let (rest, begin) = (input.rest, input.rest.len());
-        if let Some(rest) = name.reference.strip(rest) {
-            input.rest = rest;
-            let id = input.id()?;
-            // What is between the brackets.
-            self.tag_bytes += (begin - input.rest.len() - 1) as u64;
-            input.expect(b"/>")?;
-            if !keep {
-                return Ok(Some(Value::UNDEFINED));
-            }
-            let value = self.value_of(tag, id);
-            let fits = value.tag() == tag && value != Value::UNDEFINED || value == Value::NULL;
-            return if fits { Ok(Some(value)) } else { Err(Stop::Odd) };
-        }
         let id = if let Some(rest) = name.identified.strip(rest) {
             input.rest = rest;
             Some(input.id()?)
