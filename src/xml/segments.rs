@@ -58,18 +58,28 @@ impl Earlier {
 
     /// The value of an id, with its texts and composites copied into `pool`; [`Value::UNDEFINED`] when there is none.
     fn import(&self, id: u64, pool: &mut Pool, copied: &mut Copied) -> Value {
-        let Some((at, known)) = self.find(id) else {
-            return Value::UNDEFINED;
-        };
+        self.take_over(self.fetch(id), pool, copied)
+    }
+
+    /// What an id stands for in the piece that has it.
+    #[inline]
+    fn fetch(&self, id: u64) -> Option<(usize, Value)> {
+        let (at, known) = self.find(id)?;
         let place = usize::try_from(id - known.lowest).unwrap_or(usize::MAX);
         let value = match known.values.get(place) {
             Some(value) => *value,
-            None => known
-                .segment
-                .ids
-                .sparse
-                .as_ref()
-                .map_or(Value::UNDEFINED, |ids| ids.get(id)),
+            None => known.segment.ids.sparse.as_ref()?.get(id),
+        };
+        Some((at, value))
+    }
+
+    /// What was fetched, as a value of another pool.
+    fn take_over(&self, fetched: Option<(usize, Value)>, pool: &mut Pool, copied: &mut Copied) -> Value {
+        let Some((at, value)) = fetched else {
+            return Value::UNDEFINED;
+        };
+        let Some(known) = self.segments.get(at) else {
+            return Value::UNDEFINED;
         };
         let value = resolved(&known.segment.resolved, value);
         copy(value, (at, &known.segment.pool), pool, copied).unwrap_or(Value::UNDEFINED)
@@ -78,8 +88,8 @@ impl Earlier {
     /// The piece that has an id, if one has it.
     fn find(&self, id: u64) -> Option<(usize, &Known)> {
         // Pieces of one length have about as many ids, so most are found where they would be if all had the same number.
-        let guess = u128::from(id) * self.segments.len() as u128 / (u128::from(self.highest) + 1);
-        let guess = usize::try_from(guess).unwrap_or(usize::MAX);
+        let share = id.checked_mul(self.segments.len() as u64).unwrap_or(u64::MAX);
+        let guess = usize::try_from(share / self.highest.saturating_add(1)).unwrap_or(usize::MAX);
         for at in [guess, guess.saturating_sub(1), guess.saturating_add(1)] {
             if let Some(known) = self.segments.get(at)
                 && known.lowest <= id
@@ -139,7 +149,7 @@ pub(super) struct References {
     /// Between what is known and this piece there are others that are still being read: what they may define becomes a
     /// placeholder.
     gap: bool,
-    imports: Vec<(Tag, u64)>,
+    imports: Vec<Import>,
     copied: Copied,
     /// The last values by the low bits of the id: most rows refer to the same few. Empty until there is one.
     recent: Vec<(u64, Value)>,
@@ -193,8 +203,8 @@ impl References {
 
     /// What an id stands for that this piece does not define; new texts and names go into `pool`.
     pub(super) fn get(&mut self, tag: Tag, id: u64, pool: &mut Pool) -> Value {
-        let value = if self.gap && id > self.earlier.highest {
-            self.imports.push((tag, id));
+        let value = if self.gap {
+            self.imports.push(Import { tag, id, value: None });
             Value::import(tag, self.imports.len() - 1)
         } else if self.earlier.segments.is_empty() {
             return Value::UNDEFINED;
@@ -221,7 +231,7 @@ impl References {
     }
 
     /// What the placeholders stand for, by their number; they begin anew. Only numbers are the same in every pool.
-    pub(super) fn take_imports(&mut self) -> Vec<(Tag, u64)> {
+    pub(super) fn take_imports(&mut self) -> Vec<Import> {
         self.copied.clear();
         for (id, value) in &mut self.recent {
             if !matches!(value.kind(), Kind::Number(_)) {
@@ -240,7 +250,29 @@ fn place(id: u64) -> usize {
 pub(super) struct Piece {
     pub(super) ids: Definitions,
     pub(super) pool: Pool,
-    pub(super) imports: Vec<(Tag, u64)>,
+    pub(super) imports: Vec<Import>,
+}
+
+/// What a placeholder stands for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Import {
+    /// Type of the reference.
+    pub(super) tag: Tag,
+    pub(super) id: u64,
+    /// `None` until it is looked up.
+    value: Option<Value>,
+}
+
+impl Import {
+    /// Takes note of its value.
+    fn found(&mut self, value: Value) -> Result<Value, Unresolved> {
+        // A reference of another type, or to nothing.
+        if value == Value::UNDEFINED || (value.tag() != self.tag && value != Value::NULL) {
+            return Err(Unresolved);
+        }
+        self.value = Some(value);
+        Ok(value)
+    }
 }
 
 /// Why a piece cannot be used: somebody else has to say what is wrong, if anything is.
@@ -248,17 +280,35 @@ pub(super) struct Piece {
 pub(super) struct Unresolved;
 
 impl Piece {
+    /// Looks up those of its imports that the pieces known to `references` may have.
+    pub(super) fn look_up(&mut self, references: &mut References) -> Result<(), Unresolved> {
+        let earlier = &references.earlier;
+        let known = self.imports.iter_mut().filter(|import| import.id <= earlier.highest);
+        // Each is far away in memory. With nothing else to do between them, the processor asks for several at once.
+        let fetched: Vec<_> = known.map(|import| (earlier.fetch(import.id), import)).collect();
+        let mut copied = Copied::default();
+        for (fetched, import) in fetched {
+            {
+                let value = import.found(earlier.take_over(fetched, &mut self.pool, &mut copied))?;
+                if matches!(value.kind(), Kind::Number(_)) {
+                    if let Some(recent) = references.recent.get_mut(place(import.id)) {
+                        *recent = (import.id, value);
+                    }
+                }
+            }
+        }
+        Ok(())
+    }
+
     /// Looks its imports up; the second part is what its placeholders stand for.
     pub(super) fn resolve(mut self, earlier: &Earlier) -> Result<(Segment, Vec<Value>), Unresolved> {
         let mut copied = Copied::default();
         let mut resolved = Vec::with_capacity(self.imports.len());
-        for (tag, id) in std::mem::take(&mut self.imports) {
-            let value = earlier.import(id, &mut self.pool, &mut copied);
-            // A reference of another type, or to nothing.
-            if value == Value::UNDEFINED || (value.tag() != tag && value != Value::NULL) {
-                return Err(Unresolved);
-            }
-            resolved.push(value);
+        for mut import in std::mem::take(&mut self.imports) {
+            resolved.push(match import.value {
+                Some(value) => value,
+                None => import.found(earlier.import(import.id, &mut self.pool, &mut copied))?,
+            });
         }
         self.pool.replace_imports(&resolved);
         let segment = Segment {
