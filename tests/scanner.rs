@@ -462,3 +462,100 @@ fn a_thread_that_panics_over_a_block_does_not_hang_the_others() {
     // By the thread that asked, or by one that it began.
     assert!(catch_unwind(AssertUnwindSafe(split)).is_err());
 }
+
+/// A table of columns `t0`, `t1`, … of these types.
+fn head(schema: &str, types: &[&str]) -> String {
+    let columns: String = (0..)
+        .zip(types)
+        .map(|(at, kind)| {
+            format!("<col><mnemonic>t{at}</mnemonic><name>T</name><engineering-type>{kind}</engineering-type></col>")
+        })
+        .collect();
+    format!("<node xpath='//trace-toc[1]/run[1]/data[1]/table[1]'><schema name=\"{schema}\">{columns}</schema>")
+}
+
+/// References that stand one behind the other are compared at once: one of them changes in every so many rows, at each
+/// place in turn, or is not there, among cells and among the parts of one.
+#[test]
+fn references_one_behind_the_other_change_anywhere() {
+    let types = [
+        "start-time",
+        "duration",
+        "process",
+        "string",
+        "duration",
+        "uint64",
+        "formatted-label",
+    ];
+    let definitions = "<row><start-time id=\"1\">1</start-time><duration id=\"2\">20</duration>\
+        <process id=\"4\" fmt=\"p (7)\"><pid id=\"5\">7</pid></process><string id=\"6\">x</string><duration id=\"3\">30</duration>\
+        <uint64 id=\"8\">8</uint64><formatted-label id=\"9\"><string ref=\"6\"/><string id=\"7\">y</string></formatted-label></row>\
+        <row><start-time id=\"10\">2</start-time><duration ref=\"3\"/>\
+        <process id=\"11\" fmt=\"q (8)\"><pid id=\"12\">8</pid></process><string ref=\"7\"/><sentinel/>\
+        <uint64 id=\"13\">9</uint64><formatted-label ref=\"9\"/></row>";
+    // The usual and another one at each place.
+    let cells = [
+        ("<duration ref=\"2\"/>", "<duration ref=\"3\"/>"),
+        ("<process ref=\"4\"/>", "<process ref=\"11\"/>"),
+        ("<string ref=\"6\"/>", "<sentinel/>"),
+        ("<duration ref=\"3\"/>", "<duration ref=\"2\"/>"),
+        ("<uint64 ref=\"8\"/>", "<uint64 ref=\"13\"/>"),
+    ];
+    for every in [2, 3, 5] {
+        let mut rows = String::new();
+        for row in 0..60_usize {
+            let changed = (row % every == 0).then_some(row / every % cells.len());
+            let list: String = (0..)
+                .zip(&cells)
+                .map(|(at, (usual, other))| if changed == Some(at) { *other } else { *usual })
+                .collect();
+            let id = 20 + 2 * row;
+            rows += &format!(
+                "<row><start-time id=\"{id}\">{row}</start-time>{list}<formatted-label id=\"{}\"><string ref=\"7\"/>{list}\
+                 <uint64 ref=\"8\"/></formatted-label></row>\n",
+                id + 1
+            );
+        }
+        let document = format!(
+            "<trace-query-result>{}{definitions}{rows}</node></trace-query-result>",
+            head("t", &types)
+        );
+        for size in [300, 4_096] {
+            readers::agree(document.as_bytes(), size);
+        }
+        for block in [200, 1_000, 5_000] {
+            let blocks = readers::agree_in_blocks(document.as_bytes(), block, 3);
+            assert!(blocks.is_ok(), "every {every}, blocks of {block}");
+        }
+    }
+}
+
+/// What was a run of references in one table is none in another, whose columns are of other types there, or fewer.
+#[test]
+fn a_run_of_references_ends_with_its_table() {
+    let rows = |count: usize| "<row><duration ref=\"1\"/><string ref=\"2\"/><duration ref=\"1\"/></row>".repeat(count);
+    let first = format!(
+        "{}<row><duration id=\"1\">5</duration><string id=\"2\">x</string><duration ref=\"1\"/></row>{}</node>",
+        head("first", &["duration", "string", "duration"]),
+        rows(5)
+    );
+    for types in [
+        &["duration", "string", "duration"][..],
+        &["string", "duration", "duration"],
+        &["duration", "string"],
+        &["duration", "string", "duration", "string"],
+    ] {
+        let document = format!(
+            "<trace-query-result>{first}{}{}</node></trace-query-result>",
+            head("second", types),
+            rows(3)
+        );
+        readers::agree(document.as_bytes(), 4_096);
+        let mut reader = ExportReader::new(document.as_bytes(), Keep::All);
+        reader.next_part().unwrap();
+        while reader.read_row().unwrap().is_some() {}
+        reader.next_part().unwrap();
+        let fits = types == ["duration", "string", "duration"];
+        assert_eq!(reader.read_row().is_ok(), fits, "{types:?}");
+    }
+}
