@@ -113,17 +113,26 @@ impl Table for IntervalRow {
 
 /// `<command buffer label>:<encoder label>`, in whichever form this version of xctrace writes it.
 fn event_label(cell: Cell<'_>, names: &mut Names) -> Label {
+    let known = |own: &str, coalesced, names: &mut Names| {
+        let (command_buffer, encoder) = split_label(own);
+        Label::Known {
+            command_buffer: names.intern(command_buffer),
+            encoder: names.intern(encoder),
+            coalesced,
+        }
+    };
+    // Nearly always its own text is all that has to be looked at.
+    if let Some(CellKind::Text(own)) = cell.child("string").map(|string| string.kind())
+        && !cell.any_text(&|text| memmem::find(text.as_bytes(), COALESCED).is_some())
+    {
+        return known(own, false, names);
+    }
     let whole = cell.text();
     let own = match cell.child("string") {
         Some(string) => string.text(),
         None => before_process(&whole).trim().to_owned(),
     };
-    let (command_buffer, encoder) = split_label(&own);
-    Label::Known {
-        command_buffer: names.intern(command_buffer),
-        encoder: names.intern(encoder),
-        coalesced: is_coalesced(&whole),
-    }
+    known(&own, is_coalesced(&whole), names)
 }
 
 /// The text before `( name (pid) )`, which some versions append; names may hold brackets themselves.
@@ -157,12 +166,11 @@ fn before_process(text: &str) -> &str {
     text
 }
 
+/// What both spellings end in, and hardly any label has.
+const COALESCED: &[u8] = b"sced";
+
 /// `Coelasced 4 Encoders` (Apple's spelling) somewhere in the text.
 fn is_coalesced(text: &str) -> bool {
-    // Hardly any label has what both words end in.
-    if memmem::find(text.as_bytes(), b"sced ").is_none() {
-        return false;
-    }
     ["Coelasced ", "Coalesced "].iter().any(|word| {
         text.match_indices(word).any(|(at, word)| {
             let rest = text.get(at + word.len()..).unwrap_or("");

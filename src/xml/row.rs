@@ -206,6 +206,15 @@ impl<'a> Cell<'a> {
         text
     }
 
+    /// Whether `found` is true of a text that is a part of it, as far as one text leaf goes.
+    pub fn any_text(&self, found: &dyn Fn(&str) -> bool) -> bool {
+        match self.kind() {
+            CellKind::Null | CellKind::Number(_) => false,
+            CellKind::Text(text) => found(text),
+            CellKind::Composite => self.children().any(|child| child.any_text(found)),
+        }
+    }
+
     fn push_text(&self, out: &mut String) {
         match self.kind() {
             CellKind::Null => {}
