@@ -167,6 +167,8 @@ enum Damage {
     Cut(u32),
     Remove(u32, usize),
     Insert(u32, &'static str),
+    /// The next definition there takes the number of one before it.
+    DefineAgain(u32, u32),
 }
 
 fn damage() -> impl Strategy<Value = Damage> {
@@ -218,6 +220,7 @@ fn damage() -> impl Strategy<Value = Damage> {
         (any::<u32>(), any::<u8>()).prop_map(|(at, byte)| Damage::Flip(at, byte)),
         any::<u32>().prop_map(Damage::Cut),
         (any::<u32>(), 1..60usize).prop_map(|(at, length)| Damage::Remove(at, length)),
+        (any::<u32>(), any::<u32>()).prop_map(|(at, other)| Damage::DefineAgain(at, other)),
         (any::<u32>(), pieces.clone()).prop_map(|(at, piece)| Damage::Insert(at, piece)),
         (any::<u32>(), pieces).prop_map(|(at, piece)| Damage::Insert(at, piece)),
     ]
@@ -225,7 +228,11 @@ fn damage() -> impl Strategy<Value = Damage> {
 
 fn damaged(mut bytes: Vec<u8>, all: &[Damage]) -> Vec<u8> {
     for damage in all {
-        let (Damage::Flip(at, _) | Damage::Cut(at) | Damage::Remove(at, _) | Damage::Insert(at, _)) = damage;
+        let (Damage::Flip(at, _)
+        | Damage::Cut(at)
+        | Damage::Remove(at, _)
+        | Damage::Insert(at, _)
+        | Damage::DefineAgain(at, _)) = damage;
         if bytes.is_empty() {
             break;
         }
@@ -234,6 +241,18 @@ fn damaged(mut bytes: Vec<u8>, all: &[Damage]) -> Vec<u8> {
             Damage::Flip(_, byte) => bytes[at] ^= byte,
             Damage::Cut(_) => bytes.truncate(at),
             Damage::Remove(_, length) => drop(bytes.drain(at..bytes.len().min(at + length))),
+            Damage::DefineAgain(_, other) => {
+                let numbers = |from: usize, to: usize| {
+                    let part = &bytes[from..to];
+                    let found = memchr::memmem::find(part, b" id=\"").map(|at| from + at + 5)?;
+                    let length = bytes[found..].iter().position(|byte| *byte == b'"')?;
+                    Some(found..found + length)
+                };
+                let before = numbers(*other as usize % (at + 1), at).map(|range| bytes[range].to_vec());
+                if let (Some(number), Some(range)) = (before, numbers(at, bytes.len())) {
+                    drop(bytes.splice(range, number));
+                }
+            }
             Damage::Insert(_, piece) => {
                 // Most pieces mean something only where a tag or a text begins or ends.
                 if let Some(next) = bytes[at..].iter().position(|byte| b"<>\" ".contains(byte)) {
@@ -557,5 +576,58 @@ fn a_run_of_references_ends_with_its_table() {
         reader.next_part().unwrap();
         let fits = types == ["duration", "string", "duration"];
         assert_eq!(reader.read_row().is_ok(), fits, "{types:?}");
+    }
+}
+
+/// An id that is defined anew is one for whatever repeats a reference to it, wherever that happens: behind references of its
+/// own row, as a part of a cell, in a row that only the tokenizer reads, in a node without a schema.
+#[test]
+fn an_id_defined_anew_ends_the_runs_that_refer_to_it() {
+    let head = head("t", &["uint64", "uint64", "formatted-label"]);
+    let label = |id: usize, inside: &str| format!("<formatted-label id=\"{id}\">{inside}</formatted-label>");
+    let row = |cells: &str| format!("<row>{cells}</row>");
+    let references = "<uint64 ref=\"1\"/><uint64 ref=\"2\"/>";
+    let parts = "<uint64 ref=\"1\"/><uint64 ref=\"2\"/><uint64 ref=\"1\"/>";
+    let first = row(&format!(
+        "<uint64 id=\"1\">10</uint64><uint64 id=\"2\">20</uint64>{}",
+        label(3, "<uint64 id=\"4\">40</uint64>")
+    ));
+    let again = |id: usize| row(&format!("{references}{}", label(id, parts)));
+    let anew = "<uint64 id=\"1\">99</uint64>";
+    let by_the_tokenizer = [" <row>", "\r\n<row>", "<!-- --><row>", "<row >"];
+    let mut changes = vec![
+        row(&format!("{references}{}", label(9, anew))),
+        row(&format!("{references}{}", label(9, &format!("{parts}{anew}")))),
+        row(&format!("{references}{}", label(9, &format!("{parts}{anew}{parts}")))),
+        row(&format!("{anew}<uint64 ref=\"2\"/>{}", label(9, parts))),
+        format!(
+            "</node><node>{}",
+            row(&format!("{anew}<uint64 ref=\"2\"/>{}", label(9, parts)))
+        ),
+    ];
+    for begin in by_the_tokenizer {
+        let change = row(&format!("{anew}<uint64 ref=\"2\"/>{}", label(9, parts)));
+        changes.push(change.replacen("<row>", begin, 1));
+    }
+    for change in &changes {
+        let mut rows = first.clone();
+        (10..16).for_each(|id| rows += &again(id));
+        rows += change;
+        (20..26).for_each(|id| rows += &again(id));
+        let document = format!("<trace-query-result>{head}{rows}</node></trace-query-result>");
+        readers::agree(document.as_bytes(), 4_096);
+        let _ = readers::agree_in_blocks(document.as_bytes(), 300, 1);
+        let mut reader = ExportReader::new(document.as_bytes(), Keep::All);
+        let mut seen = Vec::new();
+        while reader.next_part().unwrap().is_some() {
+            while let Some(cells) = reader.read_row().unwrap() {
+                let [number, label] = ["t0", "t2"].map(|name| cells.schema().column(name).unwrap());
+                seen.push((cells.text(number).unwrap(), cells.text(label).unwrap()));
+            }
+        }
+        let expected = |text: &str, label: &str| (text.to_owned(), label.to_owned());
+        assert_eq!(seen.len(), 14, "{change}");
+        assert_eq!(seen[1..7], vec![expected("10", "102010"); 6], "{change}");
+        assert_eq!(seen[8..], vec![expected("99", "992099"); 6], "{change}");
     }
 }

@@ -303,6 +303,9 @@ impl Cells {
             self.shown.truncate(from);
         }
         if let Some(id) = open.id {
+            if self.ids.get(id) != Value::UNDEFINED || self.references.may_know(id) {
+                self.repeats.forget();
+            }
             self.ids.define(id, value);
         }
         match self.open.last() {

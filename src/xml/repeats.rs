@@ -9,6 +9,8 @@ use super::ids::{Tag, Value};
 pub(super) struct Repeats {
     places: Vec<Repeat>,
     runs: Vec<Run>,
+    /// How often all was forgotten.
+    forgotten: u64,
 }
 
 /// References that stood one behind the other in two rows.
@@ -120,6 +122,7 @@ impl Repeats {
         self.places.clear();
         // Their memory is for the next ones.
         self.runs.iter_mut().for_each(|run| run.elements = 0);
+        self.forgotten += 1;
     }
 }
 
@@ -132,14 +135,17 @@ pub(super) struct Streak<'a> {
     from: &'a [u8],
     /// How many values there were before it.
     values: usize,
+    /// [`Repeats::forgotten`] at the first one: an id of theirs may be defined anew before they are remembered.
+    forgotten: u64,
 }
 
 impl<'a> Streak<'a> {
     /// One more, which is at `place` and `from`, when it is the first; with so many `values` before it.
     #[inline]
-    pub(super) fn goes_on(&mut self, place: usize, from: &'a [u8], values: usize) {
+    pub(super) fn goes_on(&mut self, repeats: &Repeats, place: usize, from: &'a [u8], values: usize) {
         if self.elements == 0 {
             (self.place, self.from, self.values) = (place, from, values);
+            self.forgotten = repeats.forgotten;
         }
         self.elements += 1;
     }
@@ -147,7 +153,7 @@ impl<'a> Streak<'a> {
     /// Something else follows at `rest`; `values` are those of the list so far.
     #[inline]
     pub(super) fn end(&mut self, repeats: &mut Repeats, rest: &[u8], values: &[Value]) {
-        if self.elements > 1 {
+        if self.elements > 1 && self.forgotten == repeats.forgotten {
             let text = self.from.get(..self.from.len() - rest.len()).unwrap_or_default();
             repeats.set_run(
                 self.place,

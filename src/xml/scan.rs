@@ -103,7 +103,7 @@ impl Cells {
                 return Err(input.stop());
             };
             if repeated {
-                streak.goes_on(place, begin, self.row.len());
+                streak.goes_on(&self.repeats, place, begin, self.row.len());
             } else {
                 streak.end(&mut self.repeats, begin, &self.row);
             }
@@ -253,7 +253,7 @@ impl Cells {
             };
             number += 1;
             if repeated && keep {
-                streak.goes_on(place, begin, self.scratch.len());
+                streak.goes_on(&self.repeats, place, begin, self.scratch.len());
             } else {
                 streak.end(&mut self.repeats, begin, &self.scratch);
             }
