@@ -343,3 +343,140 @@ pub(super) fn check(intervals: (&TimingTable, &Counted), points: (&TimingTable, 
     result.disputed = Nanos(disputed);
     result
 }
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::model::{LabelId, Process};
+
+    /// Start, duration, process, GPU, lane, whether the map knows it.
+    type Row = (u64, u64, Option<u32>, Option<u32>, u32, bool);
+
+    fn rows() -> impl Strategy<Value = Vec<Row>> {
+        let some = |end: u32| proptest::option::of(0..end);
+        let start = prop_oneof![0u64..30, 0u64..5_000];
+        let row = (start, 0u64..2_000, some(3), some(2), 0u32..2, any::<bool>());
+        // The map says whose what it knows is.
+        let row = row.prop_map(|(start, ns, process, gpu, depth, mapped)| {
+            (start, ns, process, gpu, depth, mapped || process.is_some())
+        });
+        proptest::collection::vec(row, 0..40)
+    }
+
+    fn measured(row: &Row) -> Measured {
+        let (start, ns, process, gpu, depth, mapped) = *row;
+        Measured {
+            submission: Submission {
+                start: Timestamp(start),
+                duration: Nanos(ns),
+                id: None,
+                encoder: EncoderId::new(1),
+                command_buffer: None,
+                latency: None,
+                channel: NameId(0),
+                label: LabelId(0),
+            },
+            process: process.map(ProcessId),
+            provenance: Provenance {
+                gpu: gpu.map(NameId),
+                depth,
+                mapped,
+            },
+        }
+    }
+
+    proptest! {
+        /// What one look at each row gives, in the order in which the reasons are told.
+        #[test]
+        fn every_row_counts_or_has_its_reason(
+            rows in rows(), chosen in proptest::collection::btree_set(0u32..3, 0..3), all in any::<bool>(),
+            recorded in proptest::option::of(0u64..6_000), points in any::<bool>(),
+        ) {
+            let timing = if points { Timing::Points } else { Timing::Intervals };
+            let mut table = TimingTable::default();
+            rows.iter().for_each(|row| table.push(measured(row)));
+            let selection = Selection {
+                all,
+                ids: chosen.into_iter().map(ProcessId).collect(),
+                shown: Process { name: "p".to_owned(), pid: None },
+                notes: Vec::new(),
+                fingerprint: 0,
+            };
+            let (mut left_out, mut notes) = (LeftOut::default(), Vec::new());
+            let found = of_process(&table, &selection, timing, recorded.map(Nanos), &mut left_out, &mut notes);
+
+            let rows_each = if points { 2 } else { 1 };
+            let (mut expected, mut counted, mut late) = (LeftOut::default(), Vec::new(), 0);
+            for row in rows.iter().map(measured) {
+                let is_late = recorded.is_some_and(|length| row.submission.end().0 > length + 1_000);
+                let reason = if is_late {
+                    late += u64::from(selection.has(row.process));
+                    Reason::Invalid
+                } else if all || row.process.is_some_and(|id| selection.ids.contains(&id)) {
+                    counted.push(row);
+                    continue;
+                } else if !row.provenance.mapped {
+                    Reason::NoMapping
+                } else if row.process.is_none() {
+                    Reason::NoProcess
+                } else {
+                    Reason::OtherProcess
+                };
+                expected.add(reason, rows_each, Some(row.submission.duration));
+            }
+            prop_assert_eq!(&left_out, &expected);
+            prop_assert_eq!(notes.len(), usize::from(late > 0));
+            let total = counted.iter().map(|row| row.submission.duration.0).sum::<u64>();
+            prop_assert_eq!(found.total, Some(total));
+            prop_assert_eq!(found.nested, counted.iter().any(|row| row.provenance.depth > 0));
+
+            // A row that a shallower one of its process holds repeats it.
+            let repeats = |row: &&Measured| {
+                !points && counted.iter().any(|other| {
+                    other.process == row.process
+                        && other.provenance.depth < row.provenance.depth
+                        && other.submission.start <= row.submission.start
+                        && other.submission.end() >= row.submission.end()
+                })
+            };
+            let nested = counted.iter().filter(repeats).count() as u64;
+            let mut kept: Vec<Measured> = counted.iter().filter(|row| !repeats(row)).copied().collect();
+            let texts = Texts::default();
+            let rest = without_nested(&table, &texts, found, timing, &mut left_out);
+            prop_assert_eq!(left_out.get(Reason::Nested).rows, nested);
+            let mut gpus = BTreeMap::new();
+            for gpu in kept.iter().filter_map(|row| row.provenance.gpu) {
+                *gpus.entry(gpu).or_insert(0) += 1;
+            }
+            prop_assert_eq!(rest.gpus(&table), gpus);
+            let mut taken = rest.take(table);
+            prop_assert_eq!(taken.last_end, kept.iter().map(|row| row.submission.end()).max());
+            if taken.in_order {
+                prop_assert!(taken.submissions.is_sorted_by(|a, b| a.start < b.start));
+            }
+            let key = |submission: &Submission| (submission.start, submission.duration);
+            taken.submissions.sort_by_key(key);
+            kept.sort_by_key(|row| key(&row.submission));
+            let kept: Vec<Submission> = kept.into_iter().map(|row| row.submission).collect();
+            prop_assert_eq!(taken.submissions, kept);
+        }
+    }
+
+    /// As a trace of one process mostly is: nothing has to be sorted.
+    #[test]
+    fn rows_of_one_process_that_come_in_their_order_stay_in_it() {
+        let mut table = TimingTable::default();
+        for start in [10, 20, 30] {
+            table.push(measured(&(start, 5, Some(0), None, 0, true)));
+            // Another process between them, in no order.
+            table.push(measured(&(100 - start, 5, Some(1), None, 0, true)));
+        }
+        let one = |process, numbers| Counted(vec![Part { process, numbers }]).take(table.clone());
+        assert!(one(0, None).in_order);
+        assert!(!one(1, None).in_order);
+        assert!(one(1, Some(vec![2])).in_order);
+        assert_eq!(one(0, Some(vec![0, 1])).last_end, Some(Timestamp(25)));
+    }
+}

@@ -288,13 +288,11 @@ impl Piece {
         let fetched: Vec<_> = known.map(|import| (earlier.fetch(import.id), import)).collect();
         let mut copied = Copied::default();
         for (fetched, import) in fetched {
+            let value = import.found(earlier.take_over(fetched, &mut self.pool, &mut copied))?;
+            if matches!(value.kind(), Kind::Number(_))
+                && let Some(recent) = references.recent.get_mut(place(import.id))
             {
-                let value = import.found(earlier.take_over(fetched, &mut self.pool, &mut copied))?;
-                if matches!(value.kind(), Kind::Number(_)) {
-                    if let Some(recent) = references.recent.get_mut(place(import.id)) {
-                        *recent = (import.id, value);
-                    }
-                }
+                *recent = (import.id, value);
             }
         }
         Ok(())
@@ -420,25 +418,30 @@ mod tests {
     }
 
     #[test]
-    fn what_is_known_is_looked_up_at_once_and_numbers_are_remembered() {
+    fn what_is_known_is_looked_up_with_the_piece_and_numbers_are_remembered() {
         let mut earlier = Earlier::default();
         earlier.push(&segment(&[(1, 10), (7, 70)]));
         let mut references = References::default().across_gaps();
         references.catch_up(&earlier);
         let mut pool = Pool::default();
         let tag = pool.tag("t").unwrap();
-        let known = references.get(tag, 7, &mut pool);
-        let unknown = references.get(tag, 8, &mut pool);
-        assert_eq!((known.kind(), unknown.kind()), (Kind::Number(70), Kind::Undefined));
-        assert_eq!((known.import_number(), unknown.import_number()), (None, Some(0)));
-        assert_eq!(references.take_imports(), [(tag, 8)]);
-        assert_eq!(references.recent(tag, 7), Some(known));
-        // The piece in the gap was joined: what it does not define is nowhere.
-        earlier.push(&segment(&[(9, 90)]));
-        references.catch_up(&earlier);
-        assert_eq!(references.get(tag, 8, &mut pool), Value::UNDEFINED);
-        assert_eq!(references.get(tag, 9, &mut pool).kind(), Kind::Number(90));
-        assert!(references.take_imports().is_empty());
+        let placeholders = [7, 8].map(|id| references.get(tag, id, &mut pool).import_number());
+        assert_eq!(placeholders, [Some(0), Some(1)]);
+        let mut piece = Piece {
+            ids: Definitions::default(),
+            pool,
+            imports: references.take_imports(),
+        };
+        assert_eq!((references.recent(tag, 7), references.recent(tag, 8)), (None, None));
+        piece.look_up(&mut references).unwrap();
+        let seventy = Value::number(tag, 70);
+        let found = |piece: &Piece| piece.imports.iter().map(|import| import.value).collect::<Vec<_>>();
+        assert_eq!(found(&piece), [seventy, None]);
+        assert_eq!((references.recent(tag, 7), references.recent(tag, 8)), (seventy, None));
+        // The piece in the gap was joined.
+        earlier.push(&segment(&[(8, 80)]));
+        let (_, resolved) = piece.resolve(&earlier).unwrap();
+        assert_eq!(resolved, [70, 80].map(|number| Value::number(tag, number).unwrap()));
     }
 
     #[test]
