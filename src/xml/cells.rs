@@ -3,10 +3,12 @@
 //! Faults found here have no position yet; the reader adds it.
 
 use super::bounded::BUFFER;
-use super::ids::{IdTable, Pool, Size, Tag, Value};
+use super::ids::IdTable;
 use super::names::{self, Name};
+use super::pool::{Pool, Size};
 use super::repeats::Repeats;
 use super::segments::{Piece, References};
+use super::value::{Tag, Value};
 use super::{Keep, MAX_DEPTH, Schema, unescaped};
 
 /// What a cell may hold when its references are followed: a stack of 512 frames with long names is a quarter of it.

@@ -14,15 +14,19 @@
 
 mod bounded;
 mod cells;
+mod cutter;
 mod element;
 mod ids;
 mod names;
+mod pool;
 mod repeats;
 mod row;
 mod scan;
 mod schema;
 mod segments;
 mod split;
+mod taking;
+mod value;
 
 pub use element::Element;
 pub use row::{Cell, CellKind, ProcessCell, Row};

@@ -2,7 +2,7 @@
 //!
 //! A call that compares slices costs more than the names of an export are long, and every element has its name twice.
 
-use super::ids::Tag;
+use super::value::Tag;
 
 /// An element name.
 #[derive(Clone)]

@@ -2,7 +2,7 @@
 //! and to compare those is quicker than to read a number and to look it up. Where several in a row do ([`Run`]), they are
 //! compared at once.
 
-use super::ids::{Tag, Value};
+use super::value::{Tag, Value};
 
 /// The last reference at each place of a row, and the runs that begin there.
 #[derive(Clone, Default)]
@@ -168,7 +168,7 @@ impl<'a> Streak<'a> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::ids::Pool;
+    use super::super::pool::Pool;
     use super::*;
 
     #[test]

@@ -1,7 +1,8 @@
 //! A row and its cells, as the tables read them: numbers, times, texts, processes, parts.
 
-use super::ids::{Kind, Pool, Tag, Value};
+use super::pool::Pool;
 use super::schema::{ColumnIndex, Schema};
+use super::value::{Kind, Tag, Value};
 use crate::error::{Error, ErrorKind, Position, Result};
 use crate::model::NO_TIME;
 

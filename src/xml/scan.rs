@@ -14,9 +14,9 @@ use memchr::{memchr, memchr2};
 
 use super::bounded::BUFFER;
 use super::cells::{Cells, GUESSES, MAX_NAMES_BYTES};
-use super::ids::{Tag, Value};
 use super::names;
 use super::repeats::Streak;
+use super::value::{Tag, Value};
 use super::{Schema, unescaped};
 
 /// Real cells nest four deep.

@@ -1,6 +1,6 @@
 //! The columns of a table, found by mnemonic and never by position.
 
-use super::ids::Tag;
+use super::value::Tag;
 use crate::error::{Error, ErrorKind, Result};
 
 /// A table's columns.

@@ -9,7 +9,9 @@ use std::sync::Arc;
 
 use hashbrown::HashMap;
 
-use super::ids::{CompositeId, Definitions, Kind, Pool, Tag, Value};
+use super::ids::Definitions;
+use super::pool::Pool;
+use super::value::{CompositeId, Kind, Tag, Value};
 
 /// What a piece of a document defined, complete.
 pub(super) struct Segment {
@@ -88,7 +90,7 @@ impl Earlier {
     /// The piece that has an id, if one has it.
     fn find(&self, id: u64) -> Option<(usize, &Known)> {
         // Pieces of one length have about as many ids, so most are found where they would be if all had the same number.
-        let share = id.checked_mul(self.segments.len() as u64).unwrap_or(u64::MAX);
+        let share = id.saturating_mul(self.segments.len() as u64);
         let guess = usize::try_from(share / self.highest.saturating_add(1)).unwrap_or(usize::MAX);
         for at in [guess, guess.saturating_sub(1), guess.saturating_add(1)] {
             if let Some(known) = self.segments.get(at)

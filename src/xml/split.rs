@@ -12,16 +12,15 @@
 
 use std::collections::BTreeMap;
 use std::io::{self, BufRead, Read};
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::thread;
 
-use memchr::memmem;
-
-use super::bounded::Bounded;
 use super::cells::{Cells, Counted};
-use super::ids::Value;
+use super::cutter::{Block, Cutter};
 use super::segments::{Earlier, Piece, References, Segment, Unresolved, resolved};
-use super::{ExportReader, MAX_PART_BYTES, Place, Row, Schema};
+use super::taking::{Taking, lock};
+use super::value::Value;
+use super::{ExportReader, Place, Row, Schema};
 
 /// How a table is read by several threads.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -105,20 +104,12 @@ impl<R: Read + Send> ExportReader<R> {
             return Err(NotSplit);
         }
         self.cells.references = References::to(earlier.clone());
-        let input = self.reader.get_mut();
         let line = Line {
             bytes: blocks.bytes,
             most_left: blocks.threads,
             keep_all: self.cells.keep_all,
             spare: Mutex::default(),
-            cutter: Mutex::new(Cutter {
-                rest: input.take_rest(),
-                at: 0,
-                input,
-                ended: false,
-                cut: 0,
-                bytes: 0,
-            }),
+            cutter: Mutex::new(Cutter::new(self.reader.get_mut())),
             order: Mutex::new(Order {
                 next: 0,
                 left: BTreeMap::new(),
@@ -130,16 +121,7 @@ impl<R: Read + Send> ExportReader<R> {
             }),
             turn: Condvar::new(),
         };
-        let taking = Taking {
-            made: Mutex::new(Made {
-                next: 0,
-                early: BTreeMap::new(),
-                rows: 0,
-                taken: false,
-            }),
-            take: Mutex::new(take),
-            most_early: EARLY * blocks.threads,
-        };
+        let taking = Taking::new(take, blocks.threads);
         let work = Work {
             template: &self.cells,
             schema: &schema,
@@ -165,96 +147,21 @@ impl<R: Read + Send> ExportReader<R> {
         let left = order.left.into_values().map(|read| read.block);
         behind.extend(left.map(|block| (block.number, block.bytes().to_vec())));
         let mut rest = behind.into_values().collect::<Vec<_>>().concat();
-        let bytes = cutter.bytes - rest.len();
-        rest.extend_from_slice(cutter.rest.get(cutter.at..).unwrap_or_default());
+        let (uncut, bytes) = cutter.into_rest();
+        let bytes = bytes - rest.len();
+        rest.extend_from_slice(&uncut);
         // The bytes are gone from the buffer; this counts them.
         self.reader.stream().consume(bytes);
         self.reader.get_mut().put_back(rest);
         self.cells.references = References::to(order.earlier);
         self.cells.add(order.counted);
-        let rows = taking.made.into_inner().unwrap_or_else(PoisonError::into_inner).rows;
+        let rows = taking.into_rows();
         self.row += rows;
         Ok(rows)
     }
 }
 
-/// What was made of so many blocks for each thread may wait for what is before it; who makes more waits, since memory would
-/// grow.
-const EARLY: usize = 4;
-
-/// Whole rows.
-struct Block {
-    /// From 0, in the order of the document.
-    number: usize,
-    /// Begins with them.
-    buffer: Vec<u8>,
-    /// How many bytes they are.
-    end: usize,
-}
-
-impl Block {
-    fn bytes(&self) -> &[u8] {
-        self.buffer.get(..self.end).unwrap_or_default()
-    }
-}
-
-/// Cuts blocks of whole rows.
-struct Cutter<'a, R> {
-    input: &'a mut Bounded<R>,
-    /// What was read behind the last block, from `at` on.
-    rest: Vec<u8>,
-    at: usize,
-    /// No whole row follows that can be told apart.
-    ended: bool,
-    /// Blocks so far.
-    cut: usize,
-    /// Their bytes.
-    bytes: usize,
-}
-
-impl<R: Read> Cutter<'_, R> {
-    /// The next block, of about `bytes`, in the memory of `buffer`. The table may end in it: to look for that here would be
-    /// to read everything once more.
-    fn next(&mut self, mut bytes: usize, mut buffer: Vec<u8>) -> Option<Block> {
-        while !self.ended {
-            let rest = self.rest.get(self.at..).unwrap_or_default();
-            let here = rest.len().min(bytes);
-            buffer.resize(buffer.len().max(here), 0);
-            buffer.get_mut(..here)?.copy_from_slice(rest.get(..here)?);
-            let all_here = rest.len() >= bytes;
-            let end = if all_here {
-                here
-            } else {
-                self.input.read_on(&mut buffer, here, bytes)
-            };
-            let (more, read) = (end >= bytes, buffer.get(..end)?);
-            let rows = memmem::rfind(read, ROW_END).map(|at| at + ROW_END.len());
-            if all_here {
-                self.at += rows.unwrap_or(0);
-            } else {
-                self.at = 0;
-                self.rest.clear();
-                self.rest.extend_from_slice(read.get(rows.unwrap_or(0)..)?);
-            }
-            if let Some(rows) = rows {
-                self.ended = !more;
-                self.cut += 1;
-                self.bytes += rows;
-                return Some(Block {
-                    number: self.cut - 1,
-                    buffer,
-                    end: rows,
-                });
-            }
-            self.ended = !more || bytes as u64 > MAX_PART_BYTES;
-            bytes += bytes.max(1024);
-        }
-        None
-    }
-}
-
 const NODE_END: &[u8] = b"</node>";
-const ROW_END: &[u8] = b"</row>";
 
 /// Tells of a thread that panics over a block, for which all others would wait.
 struct Watched<'a, 'r, R>(&'a Line<'r, R>);
@@ -264,50 +171,6 @@ impl<R> Drop for Watched<'_, '_, R> {
         if thread::panicking() {
             self.0.fail();
         }
-    }
-}
-
-/// What was made of blocks, on its way to whoever takes it in their order.
-struct Taking<P, T> {
-    made: Mutex<Made<P>>,
-    take: Mutex<T>,
-    most_early: usize,
-}
-
-struct Made<P> {
-    /// The block that is taken next.
-    next: usize,
-    /// What was made before its turn.
-    early: BTreeMap<usize, P>,
-    rows: u64,
-    /// Somebody is taking, and goes on as long as there is something.
-    taken: bool,
-}
-
-impl<P, T: FnMut(P)> Taking<P, T> {
-    fn add(&self, number: usize, rows: u64, part: P) {
-        let mut made = lock(&self.made);
-        made.rows += rows;
-        made.early.insert(number, part);
-        if made.taken {
-            let many = made.early.len() > self.most_early;
-            drop(made);
-            if many {
-                // For as long as one more is taken.
-                drop(lock(&self.take));
-            }
-            return;
-        }
-        made.taken = true;
-        loop {
-            let next = made.next;
-            let Some(part) = made.early.remove(&next) else { break };
-            made.next += 1;
-            drop(made);
-            lock(&self.take)(part);
-            made = lock(&self.made);
-        }
-        made.taken = false;
     }
 }
 
@@ -448,10 +311,6 @@ impl<R> Line<'_, R> {
         }
         Ok((!ended || !joined.is_empty()).then_some(joined))
     }
-}
-
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// What every thread does.
