@@ -8,6 +8,7 @@ mod cache;
 mod folder;
 mod pairing;
 mod run;
+mod submission_map;
 mod timing;
 
 #[doc(hidden)]

@@ -4,14 +4,11 @@ use std::collections::BTreeMap;
 use std::io::Read;
 use std::sync::{Mutex, PoisonError};
 
-use hashbrown::HashMap;
-
 use super::pairing::Pairing;
+use super::submission_map::{Mapping, SubmissionMap};
 use super::timing::{Measured, Provenance, TimingTable};
 use crate::error::{Error, Result};
-use crate::model::{
-    CommandBufferId, EncoderId, Label, LabelId, NameId, Nanos, Reason, Submission, SubmissionId, Timestamp,
-};
+use crate::model::{Label, LabelId, NameId, Nanos, Reason, Submission, Timestamp};
 use crate::tables::encoders::EncoderRow;
 use crate::tables::execution_points::PointRow;
 use crate::tables::gpu_info::GpuRow;
@@ -20,7 +17,7 @@ use crate::tables::shaders::{ShaderRow, ShaderSampleRow};
 use crate::tables::signposts::{self, SignpostEvent, SignpostInterval};
 use crate::tables::states::{self, StateRow};
 use crate::tables::submission_map::MapRow;
-use crate::tables::{ProcessId, Renumbered, Table, Texts};
+use crate::tables::{Renumbered, Table, Texts};
 use crate::xml::{BlockRows, Blocks, ExportReader, NotSplit, Schema};
 
 /// One run's tables.
@@ -53,7 +50,7 @@ pub struct RunTables {
     /// Intervals of [`signposts::PAIRED`].
     pub signpost_intervals: Option<Vec<SignpostInterval>>,
     pub(super) pairing: Pairing,
-    pub(super) map: HashMap<SubmissionId, Mapping>,
+    pub(super) map: SubmissionMap,
 }
 
 /// How often a schema was seen.
@@ -63,13 +60,6 @@ pub struct Seen {
     pub nodes: u64,
     /// Rows of all of them.
     pub rows: u64,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Mapping {
-    encoder: Option<EncoderId>,
-    command_buffer: Option<CommandBufferId>,
-    process: Option<ProcessId>,
 }
 
 pub(super) fn skip<R: Read>(reader: &mut ExportReader<R>) -> Result<u64> {
@@ -168,13 +158,12 @@ impl RunTables {
                 let map = &mut self.map;
                 each(reader, schema, texts, blocks, |row: MapRow, _| {
                     if let Some(id) = row.submission {
-                        let new = Mapping {
+                        let mapping = Mapping {
                             encoder: row.encoder,
                             command_buffer: row.command_buffer,
                             process: row.process,
                         };
-                        // Two rows that contradict each other say nothing about what they contradict each other in.
-                        map.entry(id).and_modify(|old| *old = old.agreed(new)).or_insert(new);
+                        map.push(id, mapping);
                     }
                 })
             }
@@ -262,9 +251,7 @@ impl RunTables {
             table.renumber(ids);
         }
         ids.name(self.pairing.channels_mut());
-        for mapping in self.map.values_mut() {
-            ids.process(&mut mapping.process);
-        }
+        self.map.renumber(ids);
         self.encoders.iter_mut().for_each(|rows| each(rows, ids));
         self.shaders.iter_mut().for_each(|rows| each(rows, ids));
         self.shader_samples.iter_mut().for_each(|rows| each(rows, ids));
@@ -277,31 +264,18 @@ impl RunTables {
 
     /// Ends pairing and gives every pair its encoder, command buffer and process.
     pub(super) fn join_map(&mut self) {
-        let map = std::mem::take(&mut self.map);
+        let mut map = std::mem::take(&mut self.map).into_lookup();
         let pairing = std::mem::take(&mut self.pairing);
         let Some(points) = &mut self.points else { return };
         pairing.finish(points);
         points.map(|submission| {
-            let mapping = submission.id.and_then(|id| map.get(&id));
+            let mapping = submission.id.and_then(|id| map.get(id));
             if let Some(mapping) = mapping {
                 submission.encoder = mapping.encoder;
                 submission.command_buffer = mapping.command_buffer;
             }
             (mapping.and_then(|mapping| mapping.process), mapping.is_some())
         });
-    }
-}
-
-impl Mapping {
-    fn agreed(self, other: Mapping) -> Mapping {
-        fn same<T: PartialEq>(a: Option<T>, b: Option<T>) -> Option<T> {
-            if a == b { a } else { None }
-        }
-        Mapping {
-            encoder: same(self.encoder, other.encoder),
-            command_buffer: same(self.command_buffer, other.command_buffer),
-            process: same(self.process, other.process),
-        }
     }
 }
 

@@ -8,6 +8,7 @@ use super::frames::{Columns, Damaged, FrameReader, FrameWriter, Known};
 use super::rows::{opt, opt_name, to_opt, to_opt_name};
 use crate::model::{Nanos, Note, PrivateFact, Process, Reason, Severity};
 use crate::recording::pairing::Pairing;
+use crate::recording::submission_map::SubmissionMap;
 use crate::recording::{MERGED_NODES, Recording, RunTables, Seen, TimingTable};
 use crate::tables::Texts;
 use crate::tables::contents::{Contents, Run};
@@ -298,7 +299,7 @@ fn take_run<R: io::Read>(input: &mut FrameReader<R>, known: Known) -> Found<RunT
         signpost_events: take_option(input, |input| input.rows(known))?,
         signpost_intervals: take_option(input, |input| input.rows(known))?,
         pairing: Pairing::default(),
-        map: hashbrown::HashMap::new(),
+        map: SubmissionMap::default(),
     })
 }
 
