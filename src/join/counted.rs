@@ -349,7 +349,7 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::model::{LabelId, Process};
+    use crate::model::Process;
 
     /// Start, duration, process, GPU, lane, whether the map knows it.
     type Row = (u64, u64, Option<u32>, Option<u32>, u32, bool);
@@ -367,24 +367,12 @@ mod tests {
 
     fn measured(row: &Row) -> Measured {
         let (start, ns, process, gpu, depth, mapped) = *row;
-        Measured {
-            submission: Submission {
-                start: Timestamp(start),
-                duration: Nanos(ns),
-                id: None,
-                encoder: EncoderId::new(1),
-                command_buffer: None,
-                latency: None,
-                channel: NameId(0),
-                label: LabelId(0),
-            },
-            process: process.map(ProcessId),
-            provenance: Provenance {
-                gpu: gpu.map(NameId),
-                depth,
-                mapped,
-            },
-        }
+        let provenance = Provenance {
+            gpu: gpu.map(NameId),
+            depth,
+            mapped,
+        };
+        Measured::at(start, ns, process.map(ProcessId), provenance)
     }
 
     proptest! {

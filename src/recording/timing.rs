@@ -325,34 +325,43 @@ fn fingerprint(submission: &Submission) -> u64 {
 }
 
 #[cfg(test)]
+impl Measured {
+    /// A submission that has nothing but its times and an encoder.
+    pub(crate) fn at(start: u64, ns: u64, process: Option<ProcessId>, provenance: Provenance) -> Self {
+        Measured {
+            submission: Submission {
+                start: Timestamp(start),
+                duration: crate::model::Nanos(ns),
+                id: None,
+                encoder: EncoderId::new(1),
+                command_buffer: None,
+                latency: None,
+                channel: NameId(0),
+                label: crate::model::LabelId(0),
+            },
+            process,
+            provenance,
+        }
+    }
+}
+
+#[cfg(test)]
 mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::model::{LabelId, Nanos};
 
     fn rows() -> impl Strategy<Value = Vec<Measured>> {
         let some = |end| proptest::option::of(0u32..end);
         let row = (0u64..50, any::<u64>(), some(3), some(2), 0u32..3, any::<bool>());
-        let measured =
-            |(start, ns, process, gpu, depth, mapped): (u64, u64, Option<u32>, Option<u32>, u32, bool)| Measured {
-                submission: Submission {
-                    start: Timestamp(start),
-                    duration: Nanos(ns),
-                    id: None,
-                    encoder: None,
-                    command_buffer: None,
-                    latency: None,
-                    channel: NameId(0),
-                    label: LabelId(0),
-                },
-                process: process.map(ProcessId),
-                provenance: Provenance {
-                    gpu: gpu.map(NameId),
-                    depth,
-                    mapped,
-                },
+        let measured = |(start, ns, process, gpu, depth, mapped): (u64, u64, Option<u32>, Option<u32>, u32, bool)| {
+            let provenance = Provenance {
+                gpu: gpu.map(NameId),
+                depth,
+                mapped,
             };
+            Measured::at(start, ns, process.map(ProcessId), provenance)
+        };
         proptest::collection::vec(row.prop_map(measured), 0..40)
     }
 
