@@ -282,22 +282,23 @@ impl Import {
 pub(super) struct Unresolved;
 
 impl Piece {
-    /// Looks up those of its imports that the pieces known to `references` may have.
-    pub(super) fn look_up(&mut self, references: &mut References) -> Result<(), Unresolved> {
+    /// Looks up those of its imports that the pieces known to `references` may have. What is wrong with one is for
+    /// [`Piece::resolve`], which a piece that lies behind its table does not come to.
+    pub(super) fn look_up(&mut self, references: &mut References) {
         let earlier = &references.earlier;
         let known = self.imports.iter_mut().filter(|import| import.id <= earlier.highest);
         // Each is far away in memory. With nothing else to do between them, the processor asks for several at once.
         let fetched: Vec<_> = known.map(|import| (earlier.fetch(import.id), import)).collect();
         let mut copied = Copied::default();
         for (fetched, import) in fetched {
-            let value = import.found(earlier.take_over(fetched, &mut self.pool, &mut copied))?;
-            if matches!(value.kind(), Kind::Number(_))
+            let found = import.found(earlier.take_over(fetched, &mut self.pool, &mut copied));
+            if let Ok(value) = found
+                && matches!(value.kind(), Kind::Number(_))
                 && let Some(recent) = references.recent.get_mut(place(import.id))
             {
                 *recent = (import.id, value);
             }
         }
-        Ok(())
     }
 
     /// Looks its imports up; the second part is what its placeholders stand for.
@@ -435,7 +436,7 @@ mod tests {
             imports: references.take_imports(),
         };
         assert_eq!((references.recent(tag, 7), references.recent(tag, 8)), (None, None));
-        piece.look_up(&mut references).unwrap();
+        piece.look_up(&mut references);
         let seventy = Value::number(tag, 70);
         let found = |piece: &Piece| piece.imports.iter().map(|import| import.value).collect::<Vec<_>>();
         assert_eq!(found(&piece), [seventy, None]);

@@ -335,8 +335,7 @@ where
         let mut reader = ExportReader::of_rows(cells, self.schema.clone());
         while let Some(block) = self.line.next_block() {
             let read = self.read(&mut reader, block);
-            let references = &mut reader.cells.references;
-            let joined = match read.and_then(|read| self.line.hand_in(read, references)) {
+            let joined = match self.line.hand_in(read, &mut reader.cells.references) {
                 Ok(Some(joined)) => joined,
                 Ok(None) => return,
                 Err(NotSplit) => return self.line.fail(),
@@ -349,14 +348,14 @@ where
         }
     }
 
-    fn read(&self, reader: &mut ExportReader<io::Empty>, block: Block) -> Result<ReadBlock, NotSplit> {
+    fn read(&self, reader: &mut ExportReader<io::Empty>, block: Block) -> ReadBlock {
         let Block { number, buffer, end } = block;
         let mut values = lock(&self.line.spare).values.pop().unwrap_or_default();
         reader.begin_rows(buffer, end);
         let (rows, behind) = read_rows(reader, &mut values);
         let (mut piece, counted) = reader.cells.take_piece();
-        piece.look_up(&mut reader.cells.references)?;
-        Ok(ReadBlock {
+        piece.look_up(&mut reader.cells.references);
+        ReadBlock {
             block: Block {
                 number,
                 buffer: reader.take_buffer(),
@@ -367,7 +366,7 @@ where
             values,
             piece,
             counted,
-        })
+        }
     }
 
     /// Has something made of a block that was joined, and taken when it is its turn.
