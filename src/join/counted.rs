@@ -61,6 +61,17 @@ impl Counted {
         })
     }
 
+    /// Their submissions alone, which takes no look at their provenance.
+    fn submissions<'a>(&'a self, table: &'a TimingTable) -> impl Iterator<Item = &'a Submission> {
+        self.0.iter().flat_map(|part| {
+            let rows = table.processes().get(part.process);
+            rows.into_iter().flat_map(|rows| {
+                let submission = |number| rows.submissions().get(usize::try_from(number).ok()?);
+                part.numbers(rows).filter_map(submission)
+            })
+        })
+    }
+
     /// How many of them each GPU has.
     pub(super) fn gpus(&self, table: &TimingTable) -> BTreeMap<NameId, u64> {
         let mut gpus = BTreeMap::new();
@@ -300,18 +311,44 @@ fn mark_nested(table: &TimingTable, mut group: Vec<Place>, nested: &mut BTreeSet
     }
 }
 
+/// Id, start and duration.
+type Timed = (u64, u64, u64);
+
+/// Submissions by their ids: as they come, when they come so, as they mostly do.
+enum ById<I> {
+    AsTheyCome(I),
+    Sorted(std::vec::IntoIter<Timed>),
+}
+
+impl<'a> ById<Box<dyn Iterator<Item = Timed> + 'a>> {
+    fn new((table, counted): (&'a TimingTable, &'a Counted)) -> Self {
+        let timed = move || {
+            let submissions = counted.submissions(table);
+            submissions.filter_map(|row| Some((row.id?.get(), row.start.0, row.duration.0)))
+        };
+        if timed().is_sorted() {
+            return ById::AsTheyCome(Box::new(timed()));
+        }
+        let mut sorted: Vec<Timed> = timed().collect();
+        sorted.sort_unstable();
+        ById::Sorted(sorted.into_iter())
+    }
+}
+
+impl<I: Iterator<Item = Timed>> Iterator for ById<I> {
+    type Item = Timed;
+
+    fn next(&mut self) -> Option<Timed> {
+        match self {
+            ById::AsTheyCome(timed) => timed.next(),
+            ById::Sorted(timed) => timed.next(),
+        }
+    }
+}
+
 /// Holds both timing tables against each other, by submission id.
 pub(super) fn check(intervals: (&TimingTable, &Counted), points: (&TimingTable, &Counted)) -> CrossCheck {
-    let sorted = |(table, counted): (&TimingTable, &Counted)| {
-        let mut sorted: Vec<_> = counted
-            .rows(table)
-            .filter_map(|(_, row)| Some((row.submission.id?, row.submission.start.0, row.submission.duration.0)))
-            .collect();
-        sorted.sort_unstable();
-        sorted
-    };
-    let (intervals, points) = (sorted(intervals), sorted(points));
-    let (mut left, mut right) = (intervals.iter().peekable(), points.iter().peekable());
+    let (mut left, mut right) = (ById::new(intervals).peekable(), ById::new(points).peekable());
     let mut result = CrossCheck::default();
     let mut disputed = 0u64;
     loop {
